@@ -165,7 +165,6 @@ class AnswersEvent(Event):
         return False
 
     def __post_init__(self) -> None:
-        """Check the ranges that all of them have."""
         checks.positive("epsilon", self.epsilon)
         checks.at_least("n_classes", self.n_classes, 2)
         checks.one_of("unit", self.unit, ("answer", "annotator"))
@@ -233,7 +232,6 @@ class RandomizedAnswersEvent(AnswersEvent):
         return self.method == "top_k"
 
     def summary(self) -> str:
-        """Return one sentence."""
         if self.unit == "annotator":
             return as_plural_message(
                 "randomised answers with epsilon {epsilon:.4g}, per person of at most {n} question",
@@ -283,7 +281,6 @@ class LabelTrainingEvent(Event):
         return self.inner.cost(adjacency="null" if self.loss == "logistic" else adjacency)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message("on answers to public questions: {reason}", reason=self.inner.summary())
 
 

@@ -170,17 +170,14 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
 
 
 def class_words(number: int) -> Message:
-    """Return a number of classes in words."""
     return as_plural_message("{n} class", "{n} classes", n=number)
 
 
 def column_words(number: int) -> Message:
-    """Return a number of columns in words."""
     return as_plural_message("{n} column", "{n} columns", n=number)
 
 
 def model_words(number: int) -> Message:
-    """Return a number of models in words."""
     return as_plural_message("one model", "{n} models", n=number)
 
 

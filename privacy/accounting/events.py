@@ -53,7 +53,6 @@ class PostProcessingEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
 
     def __post_init__(self) -> None:
-        """Check that the operation is named."""
         if not self.operation.strip():
             raise ValueError("operation must be named, got an empty text")
 
@@ -63,11 +62,9 @@ class PostProcessingEvent(Event):
         return True
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return zero."""
         return Cost(0.0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message("{word_operation}, computed from paid outputs only", word_operation=self.operation)
 
 
@@ -181,7 +178,6 @@ class PeopleEvent(Event):
         return grouped
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "{event}; for a person with at most {n} record",
             "{event}; for a person with at most {n} records",

@@ -273,7 +273,6 @@ class KAnonymityGateEvent(GateEvent):
     proved_in_windows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         _check_unit(self.unit, self.texts_per_contributor)
         gate.check_gate(self.k, self.sampling_rate, self.epsilon, self.method)
 
@@ -288,7 +287,6 @@ class KAnonymityGateEvent(GateEvent):
         return Cost(self.epsilon, self.delta_per_text).times(_changed_texts(self.texts_per_contributor, adjacency))
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "k-anonymity gate with k = {k} on a {sampling_rate:.4g} sample, per {word_unit}",
             k=self.k,
@@ -392,7 +390,6 @@ class ThresholdGateEvent(GateEvent):
         return self.delta if delta <= self.delta else min(1.0, delta * (1 + _DELTA_MARGIN))
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "threshold gate at {threshold:.4g} with {word_noise} of scale {noise_scale:.4g}, per {word_unit}",
             threshold=self.threshold,
@@ -443,7 +440,6 @@ class GateOfSnapshotEvent(Event):
         return self.inner.cost(adjacency=adjacency)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message("a registered table: {reason}", reason=self.inner.summary())
 
 
@@ -570,7 +566,6 @@ class GateWindowEvent(Event):
         return self.window + max(within, default=0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         if self.first == self.epoch:
             return as_message("upload {epoch} alone: {reason}", epoch=self.epoch, reason=self.inner.summary())
         return as_message(

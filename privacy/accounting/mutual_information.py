@@ -107,7 +107,6 @@ class MutualInformationOgdEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         gaussian_mi(self.dimension, self.lipschitz, self.sigma)
         check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
 
@@ -124,7 +123,6 @@ class MutualInformationOgdEvent(Event):
         return Cost(cost.epsilon, cost.delta, cost.rho, nats)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "noisy gradients clipped to {lipschitz:.4g} with sigma {sigma:.4g}",
             lipschitz=self.lipschitz,
@@ -153,7 +151,6 @@ class BanditOgdEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         bandit_mi(self.dimension, self.loss_bound, self.radius, self.lipschitz, self.sigma)
         check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
 
@@ -171,7 +168,6 @@ class BanditOgdEvent(Event):
         return Cost(cost.epsilon, cost.delta, cost.rho, outward(nats))
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "noisy bandit gradients of loss bound {loss_bound:.4g} with sigma {sigma:.4g}",
             loss_bound=self.loss_bound,

@@ -37,7 +37,6 @@ class RandomChoiceEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         checks.at_least("picks", self.picks, 0)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -46,7 +45,6 @@ class RandomChoiceEvent(Event):
         return Cost(0.0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message("{n} record chosen at random", "{n} records chosen at random", n=self.picks)
 
 
@@ -67,7 +65,6 @@ class BernoulliScreenEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         screens.screen_losses(self.q_hi, self.q_lo)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -76,7 +73,6 @@ class BernoulliScreenEvent(Event):
         return _screen_cost(self.q_hi, self.q_lo)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message("screen with selection rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo)
 
 
@@ -100,7 +96,6 @@ class ExponentialScreenEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         screens.exponential_screen_rates(self.threshold, self.norm_bound, self.epsilon)
         checks.at_least("probability_bits", self.probability_bits, 8)
         if self.probability_bits > 53:
@@ -125,7 +120,6 @@ class ExponentialScreenEvent(Event):
         return _screen_cost(*self.rates)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "exponential screen, slab {threshold:.4g} of {norm_bound:.4g}, design loss {epsilon:.4g}",
             threshold=self.threshold,
@@ -153,7 +147,6 @@ class ExposureCappedScreenEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         screens.exposure_epsilon(self.q_hi, self.q_lo, self.exposures)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -164,7 +157,6 @@ class ExposureCappedScreenEvent(Event):
         return Cost(epsilon, rho=min(rho, epsilon**2 / 2))
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} look at each record",
             "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} looks at each record",
@@ -199,7 +191,6 @@ class TopCEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         screens.top_c_epsilon(self.pool_size, self.picks, self.scale)
         checks.one_of("series", self.series, ("single", "opened", "continued"))
 
@@ -235,7 +226,6 @@ class TopCEvent(Event):
         return Cost(epsilon, rho=outward(rho))
 
     def summary(self) -> str:
-        """Return one sentence."""
         counts = {"picks": self.picks, "n": self.pool_size, "scale": self.scale}
         if self.series == "opened":
             return as_plural_message(
@@ -300,7 +290,6 @@ class StreamEvent(Event):
         return hidden_cost(self, self.update, self.q_hi, adjacency)
 
     def summary(self) -> str:
-        """Return one sentence."""
         view = as_message("visible") if self.selection_visible else as_message("hidden")
         return as_message(
             "stream with {word_view} selection at rates {q_hi:.4g} and {q_lo:.4g}, {reason}",
@@ -328,7 +317,6 @@ class ScreenRoundEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         screens.screen_losses(self.q_hi, self.q_lo)
 
     @property
@@ -365,7 +353,6 @@ class ScreenRoundEvent(Event):
         return Cost(0.0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "a further round of a paid screen with rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo
         )
@@ -387,7 +374,6 @@ class SecretChoiceEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         checks.rate("rate", self.rate)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -396,7 +382,6 @@ class SecretChoiceEvent(Event):
         return Cost(0.0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "records chosen by secret coins of rate at most {rate:.4g}, shown to nobody outside", rate=self.rate
         )

@@ -66,7 +66,6 @@ class SecretSeriesEvent(Event):
         return once.of_two_steps() if adjacency == "replace" else once
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "a series of {n} secret block that holds at most {total:.4g} of the records",
             "a series of {n} secret blocks that hold at most {total:.4g} of the records",
@@ -181,7 +180,6 @@ class SecretBlockEvent(Event):
         return outward_delta(self.series.rates, self._block_epsilons(counts), deltas)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "on secret block {block} of {n}, a {rate:.4g} sample: {reason}",
             block=self.block,

@@ -46,7 +46,6 @@ class GradientStepsEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         checks.at_least("steps", self.steps, 1)
         checks.at_least("dimension", self.dimension, 1)
         checks.at_least("n_classes", self.n_classes, 1)
@@ -98,7 +97,6 @@ class GradientStepsEvent(Event):
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "{n} gradient step of {word_columns} for {word_classes} with Gaussian noise of {sigma:.4g}",
             "{n} gradient steps of {word_columns} for {word_classes} with Gaussian noise of {sigma:.4g}",
@@ -128,7 +126,6 @@ class CenteredStepsEvent(GradientStepsEvent):
     )
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         GradientStepsEvent.__post_init__(self)
         checks.positive("center_sigma", self.center_sigma)
 
@@ -149,7 +146,6 @@ class CenteredStepsEvent(GradientStepsEvent):
         return self.steps + 2
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "{n} gradient step of {word_columns} about a noisy mean for {word_classes} with Gaussian noise of "
             "{sigma:.4g}",

@@ -47,7 +47,6 @@ class SumsEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         checks.at_least("dimension", self.dimension, 1)
         checks.at_least("n_classes", self.n_classes, 1)
         checks.at_least("labels_per_record", self.labels_per_record, 1)
@@ -104,7 +103,6 @@ class SumsEvent(Event):
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         shape = {
             "word_columns": column_words(self.dimension),
             "word_classes": class_words(self.n_classes),
@@ -229,7 +227,6 @@ class RunningSumsEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         checks.at_least("updates", self.updates, 1)
         if self.updates > MOST_UPDATES:
             raise ValueError(
@@ -274,7 +271,6 @@ class RunningSumsEvent(Event):
         return replace(self, sums=self.sums.in_rho())
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "running sums of at most {n} batch: {reason}",
             "running sums of at most {n} batches: each time {reason}",
@@ -372,7 +368,6 @@ class SecondMomentsEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         checks.at_least("dimension", self.dimension, 1)
         checks.positive("norm_bound", self.norm_bound)
         checks.one_of("noise", self.noise, ("laplace", "gaussian"))
@@ -399,7 +394,6 @@ class SecondMomentsEvent(Event):
         return Cost(outward(self.sensitivity(adjacency) / self.noise_scale))
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "second moments of {word_columns} with {word_noise} of scale {noise_scale:.4g}",
             word_columns=column_words(self.dimension),

@@ -388,7 +388,6 @@ class GaussianEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         checks.not_negative("sensitivity_l2", self.sensitivity_l2)
         checks.one_of("stated_for", self.stated_for, ADJACENCIES)
         check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
@@ -415,7 +414,6 @@ class GaussianEvent(Event):
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "Gaussian noise of sigma {sigma:.4g} on sensitivity {sensitivity:.4g}",
             sigma=self.sigma,
@@ -446,7 +444,6 @@ class MinibatchSgdEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
         checks.positive("norm_bound", self.norm_bound)
         checks.at_least("dimension", self.dimension, 1)
@@ -460,7 +457,6 @@ class MinibatchSgdEvent(Event):
         return one.times(self.updates_per_record)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "mini-batch updates with {word_noise} of scale {noise_scale:.4g}",
             word_noise=NOISE_WORDS[self.noise],
@@ -495,7 +491,6 @@ class OutputPerturbationEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
         checks.at_least("dimension", self.dimension, 1)
         checks.at_least("n_models", self.n_models, 1)
@@ -520,7 +515,6 @@ class OutputPerturbationEvent(Event):
         return one.times(self.n_models)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message(
             "output perturbation of {word_models}, {word_noise} of scale {noise_scale:.4g}",
             word_models=model_words(self.n_models),
@@ -529,15 +523,57 @@ class OutputPerturbationEvent(Event):
         )
 
 
+class TiltedObjectiveEvent(Event):
+    """A minimiser of a randomly tilted objective in sum form, released through a small output noise.
+
+    `gradient_tolerance` is the certified gradient norm at the returned point: an exact solver does not exist, so it is
+    positive. One of `n_models` one-vs-rest models is described; all of them are charged.
+    """
+
+    __slots__ = ()
+    regularization: float
+    extra_regularization: float
+    dimension: int
+    gradient_tolerance: float
+    output_scale: float
+    output_noise: VectorNoise
+    output_grid: float
+    output_delta: float
+    curvature: float
+    norm_bound: float
+    gradient_bound: float
+    n_models: int
+
+    def check_objective(self) -> None:
+        """Check the ranges of what every such objective has."""
+        for name in ("regularization", "gradient_tolerance", "curvature", "norm_bound", "gradient_bound"):
+            checks.positive(name, getattr(self, name))
+        checks.not_negative("extra_regularization", self.extra_regularization)
+        checks.at_least("dimension", self.dimension, 1)
+        checks.at_least("n_models", self.n_models, 1)
+        check_vector_noise(self.output_noise, self.output_scale, self.output_grid, self.output_delta)
+
+    @property
+    def total_regularization(self) -> float:
+        """Strong convexity of the objective."""
+        return self.regularization + self.extra_regularization
+
+    def output_cost(self) -> Cost:
+        """Return the charge of the output noise of one model, which hides where the solver stopped."""
+        slack = outward(solver_slack(self.gradient_tolerance, self.total_regularization))
+        return vector_noise_cost(
+            self.output_noise, self.output_scale, slack, self.output_grid, self.dimension, self.output_delta
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class ObjectivePerturbationEvent(Event):
+class ObjectivePerturbationEvent(TiltedObjectiveEvent):
     r"""A minimiser of a randomly tilted objective, released through a small output noise.
 
     The objective is in sum form, :math:`\sum_i \ell_i(w) + (\Lambda + \Delta)\lVert w\rVert^2/2 + b \cdot w`, with
     `regularization` :math:`\Lambda`, `extra_regularization` :math:`\Delta` and the norm of `b` Gamma-distributed with
     shape `dimension` and scale ``moved * gradient_bound / epsilon_prime``, where `adjacency` decides `moved`: 1 for
-    null, 2 for replace. `gradient_tolerance` is the certified gradient norm at the returned point and includes the
-    rounding of `b`. One of `n_models` one-vs-rest models is described; all of them are charged.
+    null, 2 for replace. `gradient_tolerance` includes the rounding of `b`.
     """
 
     epsilon_prime: float
@@ -562,38 +598,14 @@ class ObjectivePerturbationEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges; an exact solver does not exist, so the tolerance must be positive."""
-        for name in (
-            "epsilon_prime",
-            "regularization",
-            "gradient_tolerance",
-            "curvature",
-            "norm_bound",
-            "gradient_bound",
-        ):
-            checks.positive(name, getattr(self, name))
-        checks.not_negative("extra_regularization", self.extra_regularization)
-        checks.at_least("dimension", self.dimension, 1)
-        checks.at_least("n_models", self.n_models, 1)
+        checks.positive("epsilon_prime", self.epsilon_prime)
         checks.one_of("adjacency", self.adjacency, ("null", "replace"))
-        check_vector_noise(self.output_noise, self.output_scale, self.output_grid, self.output_delta)
-
-    @property
-    def total_regularization(self) -> float:
-        """Strong convexity of the objective."""
-        return self.regularization + self.extra_regularization
+        self.check_objective()
 
     @property
     def tilt_scale(self) -> float:
         """Scale of the Gamma-distributed norm of the tilt `b`."""
         return gamma_norm_scale(self.epsilon_prime, self.gradient_bound, self.adjacency)
-
-    def output_cost(self) -> Cost:
-        """Return the charge of the output noise of one model, which hides where the solver stopped."""
-        slack = outward(solver_slack(self.gradient_tolerance, self.total_regularization))
-        return vector_noise_cost(
-            self.output_noise, self.output_scale, slack, self.output_grid, self.dimension, self.output_delta
-        )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the tilt, the change of variables and the output noise, for all models."""
@@ -603,7 +615,6 @@ class ObjectivePerturbationEvent(Event):
         return Cost(outward(tilt + curved)).plus(self.output_cost()).times(self.n_models)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "objective perturbation of {word_models} over {n} weight",
             "objective perturbation of {word_models} over {n} weights",
@@ -673,7 +684,6 @@ class SecretSampleEvent(Event):
         return hidden_cost(self, self.inner, rate, adjacency)
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_message("on a secret {rate:.4g} sample: {reason}", rate=self.rate, reason=self.inner.summary())
 
 
@@ -682,12 +692,12 @@ _DELTA_MARGIN = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianObjectiveEvent(Event):
+class GaussianObjectiveEvent(TiltedObjectiveEvent):
     r"""A minimiser of an objective with a normally distributed tilt, released through a small output noise.
 
     The objective is that of `ObjectivePerturbationEvent`, with every coordinate of the tilt of standard deviation
     `sigma`. `epsilon` is the loss of the exact minimiser at which its delta is evaluated, change of variables
-    included; the output noise comes on top. One of `n_models` one-vs-rest models is described, all are charged.
+    included; the output noise comes on top.
     """
 
     epsilon: float
@@ -703,6 +713,7 @@ class GaussianObjectiveEvent(Event):
     norm_bound: float = 1.0
     gradient_bound: float = 1.0
     n_models: int = 1
+    output_delta: ClassVar[float] = 0.0  # type: ignore[misc]  # no field: its output noise has no delta
     kind: ClassVar[str] = "gaussian_objective_perturbation"
     words: ClassVar[EventWords] = EventWords(
         _("objective perturbation, Gaussian"),
@@ -711,32 +722,10 @@ class GaussianObjectiveEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges; an exact solver does not exist, so the tolerance must be positive."""
-        for name in (
-            "epsilon",
-            "sigma",
-            "regularization",
-            "gradient_tolerance",
-            "curvature",
-            "norm_bound",
-            "gradient_bound",
-        ):
-            checks.positive(name, getattr(self, name))
-        checks.not_negative("extra_regularization", self.extra_regularization)
-        checks.at_least("dimension", self.dimension, 1)
-        checks.at_least("n_models", self.n_models, 1)
+        checks.positive("epsilon", self.epsilon)
+        checks.positive("sigma", self.sigma)
         checks.one_of("output_noise", self.output_noise, ("k_norm", "laplace"))
-        check_vector_noise(self.output_noise, self.output_scale, self.output_grid, 0.0)
-
-    @property
-    def total_regularization(self) -> float:
-        """Strong convexity of the objective."""
-        return self.regularization + self.extra_regularization
-
-    def output_cost(self) -> Cost:
-        """Return the charge of the output noise of one model, which hides where the solver stopped."""
-        slack = outward(solver_slack(self.gradient_tolerance, self.total_regularization))
-        return vector_noise_cost(self.output_noise, self.output_scale, slack, self.output_grid, self.dimension, 0.0)
+        self.check_objective()
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the tilt with the change of variables, and the output noise, for all models."""
@@ -755,7 +744,6 @@ class GaussianObjectiveEvent(Event):
         return total.of_two_steps() if adjacency == "replace" else total
 
     def summary(self) -> str:
-        """Return one sentence."""
         return as_plural_message(
             "objective perturbation of {word_models} over {n} weight with Gaussian noise of sigma {sigma:.4g}",
             "objective perturbation of {word_models} over {n} weights with Gaussian noise of sigma {sigma:.4g}",

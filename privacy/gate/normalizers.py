@@ -90,7 +90,6 @@ class Normalizer(StrEnum):
 
     @property
     def summary(self) -> str:
-        """What annotators see of a text, in English; pages translate it."""
         return SUMMARIES[self]
 
 

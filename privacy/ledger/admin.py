@@ -11,15 +11,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives
     """Shows rows; changing them is a service's work, and the ledger's the database itself refuses to change."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds rows here."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody changes rows here."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody deletes rows here."""
         return False
 
 

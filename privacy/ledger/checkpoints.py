@@ -29,7 +29,6 @@ class Log:
 
     @property
     def size(self) -> int:
-        """Number of entries."""
         return len(self.hashes)
 
     def checkpoint(self, size: int | None = None) -> str:

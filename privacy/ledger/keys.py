@@ -42,7 +42,6 @@ class SiteKey:
         return self.key.public_key().public_bytes_raw()
 
     def sign(self, message: bytes) -> bytes:
-        """Return the 64 bytes of a signature."""
         return self.key.sign(message)
 
     def __repr__(self) -> str:

@@ -44,7 +44,6 @@ class Checkpoint:
 
     @property
     def text(self) -> str:
-        """What is signed."""
         return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
 
     @classmethod
