@@ -16,12 +16,15 @@ class AnnotationConfig(AppConfig):
         """Let migrations note the choices there are, and memberships follow Django's groups."""
         from django.contrib.auth.models import Group, User  # noqa: PLC0415  # tables are known by now
 
+        from annotation import signals  # noqa: PLC0415  # as above
+        from annotation.gates.services import start_gate_of_pool  # noqa: PLC0415  # as above
         from annotation.people.services import groups  # noqa: PLC0415  # as above
         from annotation.projects.services.known_choices import note_choices  # noqa: PLC0415  # optional
 
         for kind, base in ASKED.items():
             CATALOGUE.require(kind, base)
         CATALOGUE.add_source(annotation_choices)
+        signals.pool_stored.connect(start_gate_of_pool)
         post_migrate.connect(note_choices, sender=self)
         m2m_changed.connect(groups.follow_places, sender=User.groups.through)
         pre_delete.connect(groups.before_group_ends, sender=Group)

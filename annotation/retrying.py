@@ -2,9 +2,8 @@
 
 from django.contrib.auth.models import User
 
-from annotation.data.services import datasets
-from annotation.exports.services import kept_files
-from annotation.gates.services import planning, runs
+from annotation.data.services import datasets, exports
+from annotation.gates import services as gates
 from annotation.models import Job, WorkState
 from annotation.models.quality import QualityReport
 from annotation.review.services import agreement as comparing
@@ -21,14 +20,12 @@ def retry_job(*, job: Job, owner: User) -> Job | None:
     if job.kind == jobs.IMPORT and hasattr(job, "dataset"):
         return datasets.read_again(dataset=job.dataset, owner=owner)
     if job.kind == jobs.GATE and hasattr(job, "gated_dataset"):
-        return runs.start_gate(dataset=job.gated_dataset, owner=owner)
+        return gates.start_gate(dataset=job.gated_dataset, owner=owner)
     if job.kind == jobs.SURVEY and hasattr(job, "survey"):
-        return planning.start_survey(dataset=job.survey.dataset, owner=owner)
+        return gates.start_survey(dataset=job.survey.dataset, owner=owner)
     if job.kind == jobs.COMPARE and (report := QualityReport.objects.filter(job=job).first()) is not None:
         return comparing.start_report(project=report.project, owner=owner).job
     if job.kind == jobs.EXPORT and hasattr(job, "export"):
         asked = job.export
-        return kept_files.start_export(
-            project=asked.project, owner=owner, format=asked.format, history=asked.history
-        ).job
+        return exports.start_export(project=asked.project, owner=owner, format=asked.format, history=asked.history).job
     return None

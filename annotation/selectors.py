@@ -52,6 +52,9 @@ ASKED_RECORDS = f"""
 SELECT {RECORD.sql}
 FROM unnest(%s::bigint[]) AS wanted (id) CROSS JOIN LATERAL annotation_asked_record(wanted.id) record
 """  # noqa: S608 - names of columns
+ASKED_PICTURE = """
+SELECT width, height, CASE WHEN octet_length(content) <= %s THEN content END FROM annotation_asked_picture(%s)
+"""
 
 
 class CountOf(Subquery):
@@ -123,6 +126,23 @@ def asked_records(ids: Iterable[int]) -> dict[int, Record]:
         cursor.execute(ASKED_RECORDS, [list(ids)])
         found = [RECORD.build(iter(row)) for row in cursor.fetchall()]
     return {record.pk: record for record in found if record is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPicture:
+    """The picture of a record; its content is empty where it is larger than was asked for."""
+
+    width: int
+    height: int
+    content: bytes
+
+
+def asked_picture(record: Record, *, most_bytes: int = 2**31 - 1) -> AskedPicture | None:
+    """Return the picture of a record that was asked about; also for a process that cannot read pictures."""
+    with connection.cursor() as cursor:
+        cursor.execute(ASKED_PICTURE, [most_bytes, record.pk])
+        row = cursor.fetchone()
+    return None if row is None else AskedPicture(row[0], row[1], bytes(row[2] or b""))
 
 
 def desks_of(user: Person) -> QuerySet[Project]:

@@ -2,6 +2,8 @@
 
 from django.dispatch import Signal
 
+# A pool of a crowd was stored: `dataset`. Whatever gate it goes through starts.
+pool_stored = Signal()
 # Before a limit changes, in the same transaction: `project`, `account`, `epsilon_limit_nano`, `delta_limit_atto`.
 # Whoever printed a lower limit issues it anew; what a receiver raises keeps the limit as it is.
 limit_changing = Signal()

@@ -2,9 +2,8 @@
 
 from celery import shared_task
 
-from annotation.data.services import datasets, drafts, import_parts, retention, streams
-from annotation.exports.services import kept_files
-from annotation.gates.services import planning, runs
+from annotation.data.services import datasets, drafts, exports, import_parts, retention, streams
+from annotation.gates import services as gates
 from annotation.people.services import letters
 from annotation.questions.services import queue
 from annotation.review.services import agreement as comparing
@@ -26,13 +25,13 @@ def read_import_parts_task(*, dataset_id: int) -> None:
 @shared_task(acks_late=True)
 def run_gate_task(*, job_id: str) -> None:
     """Pass one upload through the gate."""
-    runs.run_gate(job_id=job_id)
+    gates.run_gate(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def run_survey_task(*, job_id: str) -> None:
     """Count how often texts are said in one upload."""
-    planning.run_survey(job_id=job_id)
+    gates.run_survey(job_id=job_id)
 
 
 @shared_task
@@ -57,7 +56,7 @@ def forget_old_drafts_task() -> None:
 def forget_unowned_files_task() -> None:
     """Delete files of uploads whose receiver died before it had stored them, and of exports whose time is over."""
     retention.forget_unowned_files()
-    kept_files.forget_exports()
+    exports.forget_exports()
 
 
 @shared_task
@@ -81,7 +80,7 @@ def compare_answers_task(*, job_id: str) -> None:
 @shared_task(acks_late=True)
 def export_labels_task(*, job_id: str) -> None:
     """Write the labels of a project to a file."""
-    kept_files.make_export(job_id=job_id)
+    exports.make_export(job_id=job_id)
 
 
 @shared_task

@@ -3,10 +3,8 @@
 from django.urls import path
 
 from annotation.budget import views as budget
-from annotation.data import retention_views as retention
-from annotation.data.views import datasets, uploads
-from annotation.exports import views as exports
-from annotation.gates.views import planning
+from annotation.data import views as data
+from annotation.gates import views as gates
 from annotation.people import views as people
 from annotation.projects.views import opening, settings
 from annotation.questions.views import guidelines, label, labelling, own_answers
@@ -27,7 +25,7 @@ urlpatterns = [
     path("projects/<slug:slug>/settings/", settings.settings, name="settings"),
     path("projects/<slug:slug>/settings/log/", budget.log, name="log"),
     path("projects/<slug:slug>/settings/log.csv", budget.log_csv, name="log_csv"),
-    path("projects/<slug:slug>/settings/retention/", retention.retention, name="retention"),
+    path("projects/<slug:slug>/settings/retention/", data.retention, name="retention"),
     path("projects/<slug:slug>/settings/configuration/", settings.configuration, name="configuration"),
     path("projects/<slug:slug>/settings/configuration.json", settings.download, name="configuration_file"),
     path("projects/<slug:slug>/settings/copy/", settings.copy, name="copy_project"),
@@ -76,18 +74,18 @@ urlpatterns = [
     path("projects/<slug:slug>/quality/opinions.csv", quality.opinions, name="opinions"),
     path("join/<str:secret>/", people.join, name="join"),
     path("crowd/<str:token>/", people.crowd_start, name="crowd_start"),
-    path("projects/<slug:slug>/data/", datasets.data, name="data"),
-    path("projects/<slug:slug>/data/tables/", datasets.register_table, name="register_table"),
-    path("projects/<slug:slug>/data/uploads/", datasets.uploads, name="uploads"),
-    path("projects/<slug:slug>/data/new/<uuid:draft_id>/", uploads.preview, name="preview"),
-    path("projects/<slug:slug>/data/<int:dataset_id>/", datasets.dataset, name="dataset"),
-    path("projects/<slug:slug>/data/<int:dataset_id>/bad-rows.csv", uploads.bad_rows, name="bad_rows"),
-    path("projects/<slug:slug>/data/<int:dataset_id>/gate/", datasets.start_gate, name="start_gate"),
-    path("projects/<slug:slug>/data/labels/<str:format>/", exports.download_labels, name="download_labels"),
-    path("projects/<slug:slug>/data/files/", exports.label_files, name="exports"),
-    path("projects/<slug:slug>/data/files/<uuid:job_id>/", exports.export_file, name="export_file"),
-    path("projects/<slug:slug>/gate/", planning.plan, name="gate"),
-    path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", planning.survey, name="survey"),
+    path("projects/<slug:slug>/data/", data.data, name="data"),
+    path("projects/<slug:slug>/data/tables/", data.register_table, name="register_table"),
+    path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
+    path("projects/<slug:slug>/data/new/<uuid:draft_id>/", data.preview, name="preview"),
+    path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
+    path("projects/<slug:slug>/data/<int:dataset_id>/bad-rows.csv", data.bad_rows, name="bad_rows"),
+    path("projects/<slug:slug>/data/<int:dataset_id>/gate/", gates.start_gate, name="start_gate"),
+    path("projects/<slug:slug>/data/labels/<str:format>/", data.download_labels, name="download_labels"),
+    path("projects/<slug:slug>/data/files/", data.label_files, name="exports"),
+    path("projects/<slug:slug>/data/files/<uuid:job_id>/", data.export_file, name="export_file"),
+    path("projects/<slug:slug>/gate/", gates.plan, name="gate"),
+    path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", gates.survey, name="survey"),
     path("projects/<slug:slug>/data/answers/", labelling.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/budget/statement/", budget.statement, name="statement"),

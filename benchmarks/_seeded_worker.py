@@ -21,12 +21,12 @@ def main() -> None:
     import django
 
     django.setup()
-    from annotation.gates.services import scan
+    from annotation.gates import services as gates
     from dpal_site.celery import app
     from learner.rounds.services import loop
     from privacy.mechanisms.randomness import SimulationRandom
 
-    scan.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]
+    gates.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]
     loop.SecureRandom = lambda: SimulationRandom(SEED)  # type: ignore[assignment,misc]
     app.start(sys.argv[1:])
 

@@ -218,8 +218,9 @@ def copy_peers(site: Site, stored: Any, small: Path, rows: int) -> Report:
     """Store the rows of a dataset three more times, each way into a dataset of its own."""
     from django.db import connection, transaction
 
-    from annotation.data.services.import_parts import RECORD_COPY, RECORD_TYPES
+    from annotation.data.services.records import RECORD_COLUMNS, RECORD_TYPES, RECORDS
     from annotation.models import Record
+    from annotation.models.database import copied_into
 
     into = [site.receive(small).pk for _ in range(3)]
     chosen = COLUMNS.replace("dataset_id", f"{into[0]}::bigint")
@@ -229,13 +230,12 @@ def copy_peers(site: Site, stored: Any, small: Path, rows: int) -> Report:
             held = b"".join(copy)
         cursor.execute(statement)
         ready = [(into[1], *row[1:]) for row in cursor.fetchall()]
-    with Measured() as encoded, transaction.atomic(), connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
+    with Measured() as encoded, transaction.atomic(), copied_into(RECORDS, RECORD_COLUMNS) as copy:
         view = memoryview(held)
         for start in range(0, len(view), 2**20):
             copy.write(view[start : start + 2**20])
     del held, view
-    with Measured() as by_row, transaction.atomic(), connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
-        copy.set_types(RECORD_TYPES)
+    with Measured() as by_row, transaction.atomic(), copied_into(RECORDS, RECORD_COLUMNS, RECORD_TYPES) as copy:
         for row in ready:
             copy.write_row(row)
     part = max(rows // BULK_CREATE_PART, 1)
@@ -254,7 +254,7 @@ def measure_out(site: Site, folder: Path, rows: int) -> Report:
     """Export the answers of three projects: 10,000, half of the rows, and all of them."""
     from django.db import connection
 
-    from annotation.exports.services.label_files import SELECT, ExportFormat, export_labels
+    from annotation.data.services.label_files import SELECT, ExportFormat, export_labels
 
     sizes = {"small": SMALL, "half": rows // 2, "whole": rows}
     projects = {

@@ -175,7 +175,7 @@ class Bench:
 
     def gated(self, source: Any, executors: int) -> Cell:
         """Give a pool to a fresh worker with an engine, and wait until it is done."""
-        from annotation.gates.services import runs
+        from annotation.gates import services as gates
         from dpal_site.celery import app
 
         dataset = self.copied(source)
@@ -183,7 +183,7 @@ class Bench:
         app.control.purge()
         load = os.getloadavg()[0]
         command = [sys.executable, "benchmarks/_seeded_worker.py", "worker", "--concurrency", "1"]
-        told = self.told | {"SPARK_MASTER": master_of(executors), "PYTHONPATH": "."}
+        told = self.told | {"DPAL_ADDONS": "spark", "SPARK_MASTER": master_of(executors), "PYTHONPATH": "."}
         log = self.folder / "worker.log"
         with log.open("ab") as output:
             options = {"stdout": output, "stderr": output, "env": told}
@@ -192,7 +192,7 @@ class Bench:
             # A worker that has answered once has loaded everything.
             wait_for_worker()
             with self.costs(worker.pid, 0.5 if executors else 0.1) as found:
-                job = runs.start_gate(dataset=dataset)
+                job = gates.start_gate(dataset=dataset)
                 wait_for(job)
         except Exception:
             sys.stderr.write(log.read_text()[-4000:])

@@ -24,9 +24,7 @@ from privacy.errors import BudgetExceeded, PrivacyError
 ROUTES = (
     "annotation.api",
     "annotation.data.api",
-    "annotation.data.gate_api",
     "annotation.questions.api",
-    "annotation.exports.api",
     "annotation.review.api",
     "annotation.projects.api",
     "annotation.budget.api",

@@ -28,10 +28,6 @@ NOT_NEGATIVE = validate.Range(min=0)
 SCANNER_ADDRESS = validate.Regexp(
     r"(none|tcp://[^/:@]+:\d+|unix:///.+)?\Z", error="CLAMD_URL must be tcp://host:port, unix:///path or none"
 )
-CLUSTER_ADDRESS = validate.Regexp(
-    r"(local\[(\d+|\*)\]|local-cluster\[\d+,\d+,\d+\]|spark://[^/:@]+:\d+\S*|k8s://\S+|yarn)?\Z",
-    error="SPARK_MASTER must be spark://host:port, k8s://..., yarn or local[N]",
-)
 
 
 def one_of_words(*names: str) -> validate.OneOf:

@@ -13,7 +13,6 @@ from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
 from dpal_site.environment import (
     AT_LEAST_ONE,
-    CLUSTER_ADDRESS,
     NOT_NEGATIVE,
     SCANNER_ADDRESS,
     broker_tls,
@@ -299,8 +298,6 @@ FILE_CACHE_BYTES = env.int("FILE_CACHE_MEBIBYTES", 20 * 1024, validate=AT_LEAST_
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # what is larger is spooled to disk, so no large pool sits in a web process
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 POOLS_IN_DATABASE = env.bool("POOLS_IN_DATABASE", False)  # rows of a crowd's pool, instead of columns in storage
-# Where gates over columns are counted and the sentence encoder runs, as Spark names a cluster; unset, on this host.
-SPARK_MASTER = env.str("SPARK_MASTER", "", validate=CLUSTER_ADDRESS)
 POOL_SOURCES = table_places()  # where tables may lie that are registered as pools and stay there
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", 2 * 1024**3, validate=AT_LEAST_ONE)
 # clamd, by `tcp://host:3310` or `unix:///path`; uploads pass it before they are read. `none`: nobody scans, on purpose.

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Field, Query, Schema
 
@@ -11,13 +11,11 @@ from annotation import selectors as annotation_selectors
 from annotation.models import Role
 from annotation.work.ranges import CONDITIONS, file_answers
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import Moment, Page, RoomRouter, SaidOut, as_code, page_of, require_scope, responses
-from annotation.work.services.tokens import Scope
+from annotation.work.rest import Moment, Page, RoomRouter, SaidOut, as_code, page_of, responses
 from learner.access import may_manage
 from learner.errors import InputNotFitting
 from learner.models import ReleaseState, Round
 from learner.pools import selectors
-from learner.releases import selectors as release_selectors
 from learner.releases.api import existing_release, readable_project
 from learner.releases.downloads import RETIRED_WARNING, described_response, file_response
 from learner.releases.model_out import ModelOut, described_out, model_out
@@ -118,13 +116,10 @@ def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpRe
     openapi_extra=responses(409, headers={200: RETIRED}),
 )
 def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> HttpResponse:
-    require_scope(request, Scope.MODELS_READ)
+    project = readable_project(request, slug)
     if version == DESCRIBED:
-        readable_project(request, slug)
         raise InputNotFitting("Version 0 is not predicted with over this route: download its files.")
-    release = release_selectors.served_release(request.user, slug, version)
-    if release is None:
-        raise Http404
+    release = existing_release(project, version)
     predictor, labels, probabilities = suggestions.predict_records(release=release, texts=body.texts, rows=body.rows)
     predicted = {
         "version": release.version,

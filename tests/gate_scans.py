@@ -9,7 +9,7 @@ from django.db.models import FloatField
 from django.db.models.functions import Coalesce
 
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, Project, Query
 from privacy.ledger import services as ledger
 from tests.factories import make_project, make_user, receive_upload
@@ -59,7 +59,7 @@ def upload(project: Project, rows: Iterable[tuple[str, str]] = tuple(zip(TEXTS, 
 
 
 def passed(dataset: Dataset) -> tuple[str, list[Any]]:
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     run = GateRun.objects.get(dataset=dataset)
     assert run.state == "committed"
     found = Query.objects.filter(gate_run=run).order_by("text")

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotation.data.services import datasets, tables
+from annotation.data.services import datasets, registered
 from annotation.models import Dataset
 from tests.factories import make_user
 from tests.gate_scans import PEOPLE, TEXTS
@@ -32,6 +32,6 @@ def register(project: Any, place: Path | str, **options: Any) -> Any:
     address = place if isinstance(place, str) else place.as_uri()
     named = {"contributor": "who"} if project.privacy_unit == "contributor" else {}
     given = {"project": project, "address": address, "text": "said", "registered_by": make_user(), "send": False}
-    dataset = tables.register_table(**given | named | options)
+    dataset = registered.register_table(**given | named | options)
     datasets.import_dataset(job_id=dataset.job_id)
     return Dataset.objects.select_related("job", "gate_job", "project").get(pk=dataset.pk)

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.files import File
 
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, DatasetRole, Membership, Project, Query, Role, WorkState
 from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
@@ -135,7 +135,7 @@ def upload(
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     if project.oracle == "crowd" and role == DatasetRole.POOL:
-        runs.run_gate(job_id=dataset.gate_job_id)
+        gates.run_gate(job_id=dataset.gate_job_id)
     return dataset
 
 

@@ -16,8 +16,7 @@ from django.utils import timezone
 
 from addons.prolific.models import CrowdStudy
 from addons.webhooks.models import Webhook, WebhookDelivery
-from annotation.data.services import drafts
-from annotation.exports.services import kept_files
+from annotation.data.services import drafts, exports
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links, groups, invitations, limits, members
@@ -225,8 +224,8 @@ class Scene:
         return str(made.digest)
 
     def written(self, project: Project) -> UUID:
-        job = kept_files.start_export(project=project, owner=self.people["manager"], format="csv").job
-        kept_files.make_export(job_id=str(job.pk))
+        job = exports.start_export(project=project, owner=self.people["manager"], format="csv").job
+        exports.make_export(job_id=str(job.pk))
         return job.pk
 
     def values(self, name: str, pattern: URLPattern, person: str = "") -> dict[str, Any]:

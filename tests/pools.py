@@ -1,6 +1,6 @@
 """The rows of an upload as they are stored, in the database or as columns in storage."""
 
-from annotation.gates.services import pool_rows
+from annotation.data.services import pool_files
 from annotation.models import Dataset, PoolPart
 from privacy.gate.columns import NOBODY
 from tests.factories import Record
@@ -12,7 +12,7 @@ def stored_rows(dataset: Dataset) -> list[tuple[int, str | None, bytes | None]]:
         found = Record.objects.filter(dataset=dataset).order_by("row_number")
         rows = found.values_list("row_number", "text", "contributor", "emptied")
         return [(row, None if gone else text, who and bytes(who)) for row, text, who, gone in rows]
-    batches = pool_rows.records(dataset)
+    batches = pool_files.records(dataset)
     texts = [(row["text"], row["contributor"]) for batch in batches for row in batch.to_pylist()]
     return [(number, text, None if who == NOBODY else who) for number, (text, who) in enumerate(texts)]
 

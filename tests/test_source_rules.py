@@ -39,7 +39,7 @@ MAY_REACH_OUT = {
     "dpal_site/embedded/processes.py": "to the processes it started",
     "dpal_site/operations/label_pages.py": "to the label process, at the one address that LABEL_PROCESS_URL names",
     "dpal_site/demo/annotators.py": "to the site that runs the demo",
-    "privacy/engines/stores.py": "to the bucket that STORAGE_URL names, from a cluster's hosts",
+    "addons/spark/stores.py": "to the bucket that STORAGE_URL names, from a cluster's hosts",
     "privacy/ledger/auditor/witness.py": "to the site that somebody on another host watches with it",
 }
 MAY_MARK_SAFE = {
@@ -50,8 +50,8 @@ MAY_MARK_SAFE = {
 MAY_START_PROGRAMS = {
     *(f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")),
     "annotation/work/limits.py",
-    "privacy/engines/crew.py",
-    "privacy/engines/spark.py",
+    "addons/spark/engine.py",
+    "learner/features/crew.py",
 }
 RUNNING = {"eval", "exec", "compile", "__import__"}
 

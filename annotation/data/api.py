@@ -1,20 +1,26 @@
-"""REST routes of uploads, the jobs that read them, and records of a stream."""
+"""REST routes of uploads, registered tables, records of a stream, answers as files, and jobs."""
 
 import json
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from ninja import Field, File, Form, Query, Schema, Status, UploadedFile
 from ninja.errors import HttpError
 
 from annotation import selectors
 from annotation.budget import charges
-from annotation.data.services import datasets, streams, tables
+from annotation.data.downloads import export_response, labels_response
+from annotation.data.services import datasets, exports, registered, streams
+from annotation.data.services.label_files import FILE_KINDS, ExportFormat
 from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
+from annotation.models.exports import Export
 from annotation.people.identity import person_of
+from annotation.work.ranges import CONDITIONS, file_answers
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import (
     IDEMPOTENCY_KEY,
@@ -59,7 +65,7 @@ class SourceOut(Answer, reads=Reads.MANAGED):
 
     address: str
     snapshot: str = Field(description="Empty until the ends of its files were read. It is keyed, so it tells no rows.")
-    iceberg_snapshot: int | None = Field(None, description="Number of the snapshot, where it is an Iceberg table.")
+    snapshot_number: int | None = Field(None, description="Number of the snapshot, where it is an Iceberg table.")
 
 
 class DatasetOut(Answer, reads=Reads.MANAGED):
@@ -82,18 +88,15 @@ class DatasetOut(Answer, reads=Reads.MANAGED):
 
     @staticmethod
     def resolve_bad_row_count(dataset: Dataset) -> int | None:
-        """Return how many rows cannot be used, once they were looked at."""
         unseen = dataset.counted_rows is None or DatasetOut.resolve_source(dataset) is not None
         return None if unseen else dataset.bad_row_count
 
     @staticmethod
     def resolve_source(dataset: Dataset) -> PoolSource | None:
-        """Return the registered table, if it is one."""
         return getattr(dataset, "source", None)
 
     @staticmethod
     def resolve_charge(dataset: Dataset) -> Cost | None:
-        """Return the price of the gate, from the project's settings."""
         return charges.upload_charge(dataset.project, dataset.role, dataset)
 
     @staticmethod
@@ -105,7 +108,6 @@ class DatasetOut(Answer, reads=Reads.MANAGED):
 
     @staticmethod
     def resolve_uploader_reason_as_code(dataset: Dataset, context: Any) -> dict[str, Any] | None:
-        """Return what `uploader_reason` was made from, to the same person."""
         return as_code(DatasetOut.resolve_uploader_reason(dataset, context))
 
 
@@ -137,7 +139,6 @@ class UploadIn(Schema):
     )
 
     def whole_mapping(self) -> dict[str, Any]:
-        """Return the mapping with the columns that have a field of their own."""
         try:
             given = json.loads(self.mapping or "{}")
         except (ValueError, RecursionError):
@@ -208,7 +209,7 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
 def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
     project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     _refuse_price(charges.upload_charge(project, DatasetRole.POOL), body.most_epsilon)
-    return tables.register_table(
+    return registered.register_table(
         project=project,
         address=body.address,
         name=body.name,
@@ -280,3 +281,59 @@ def get_job(request: HttpRequest, job_id: UUID) -> Any:
     if found is None:
         raise Http404
     return found
+
+
+LABEL_FILES: dict[str, Any] = {kind.media_type: {} for kind in FILE_KINDS.values()}
+
+
+class ExportIn(Schema):
+    """What to write to a file."""
+
+    what: Literal["labels"] = "labels"
+    format: ExportFormat = ExportFormat.JSON_LINES
+    history: bool = Field(False, description="Whether answers that were changed are in it, too.")
+
+
+@router.get(
+    "projects/{slug:slug}/labels",
+    summary="Every answer as a file, streamed",
+    openapi_extra=responses(
+        responses={
+            200: {
+                "description": "The file",
+                "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
+                "content": LABEL_FILES,
+            }
+        }
+    ),
+)
+def export_labels(
+    request: HttpRequest,
+    slug: str,
+    format: ExportFormat = ExportFormat.JSON_LINES,  # noqa: A002
+    history: bool = False,
+) -> HttpResponseBase:
+    return labels_response(project_for(request, slug, Scope.LABELS_READ, Role.MANAGER), format, history=history)
+
+
+@router.write(
+    "projects/{slug:slug}/exports",
+    response={202: JobOut},
+    summary="Have every answer written to a file; the job says where it is",
+    problems=(),
+)
+def start_export(request: HttpRequest, slug: str, body: ExportIn) -> Any:
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
+    export = exports.start_export(project=project, owner=person_of(request), format=body.format, history=body.history)
+    return export.job
+
+
+@router.get(
+    "projects/{slug:slug}/exports/{job_id}/file",
+    summary="The file that a job wrote, whole or in part",
+    openapi_extra=responses(416, parameters=CONDITIONS, responses=file_answers(LABEL_FILES)),
+)
+def get_export(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponseBase:
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
+    found = Export.objects.select_related("project")
+    return export_response(request, get_object_or_404(found, project=project, job=job_id))

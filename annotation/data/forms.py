@@ -1,4 +1,4 @@
-"""Forms of an upload: the file and what it is, then which of its columns is which."""
+"""Forms of an upload and of retention."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +9,9 @@ from django.utils.translation import gettext_lazy as _
 from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.reading import TEXTS, Format
 from annotation.data.readers.shapes import FileShape
+from annotation.data.services.registered import FORMATS
 from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Oracle, PrivacyUnit, Project
+from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS, Retention
 
 DELIMITED = (Format.CSV, Format.TSV)
 DELIMITERS = [(",", _("comma")), (";", _("semicolon")), ("\t", _("tab")), ("|", _("vertical bar"))]
@@ -26,8 +28,6 @@ ENCODINGS = [
 
 
 class UploadForm(forms.Form):
-    """A file and what it holds; which column is which is guessed, unless a program names them."""
-
     file = forms.FileField(
         label=_("File"),
         help_text=_(
@@ -74,7 +74,6 @@ class UploadForm(forms.Form):
             del self.fields["start_epsilon"]
 
     def clean(self) -> dict[str, Any]:
-        """Ask for the limit of a private start."""
         values: dict[str, Any] = super().clean() or {}
         wanted = values.get("role") == DatasetRole.CHARGED_START and "start_epsilon" not in self.errors
         if wanted and values.get("start_epsilon") is None:
@@ -82,26 +81,19 @@ class UploadForm(forms.Form):
         return values
 
     def named(self) -> dict[str, Any]:
-        """Return the columns that were named."""
         named = {key: self.cleaned_data.get(f"{key}_column", "") for key in ("text", "contributor", "label")}
         return {key: column for key, column in named.items() if column}
 
     def reading(self) -> dict[str, Any]:
-        """Return how the file is written."""
         encoding = self.cleaned_data.get("encoding")
         return {"has_header": self.cleaned_data["has_header"]} | ({"encoding": encoding} if encoding else {})
 
 
 class TableForm(forms.Form):
-    """Where a table lies and which of its columns are read; it stays where it is."""
-
     address = forms.CharField(
         max_length=1000,
         label=_("Address of the table"),
-        help_text=_(
-            "A Parquet file, a folder of such files, or an Iceberg table by its folder or a metadata file: "
-            "file:///folder/table or s3://bucket/table."
-        ),
+        help_text=_("A Parquet file or a folder of such files: file:///folder/table or s3://bucket/table."),
     )
     text_column = forms.CharField(max_length=200, initial="text", label=_("Column of texts"))
     contributor_column = forms.CharField(
@@ -119,13 +111,18 @@ class TableForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if FORMATS:
+            self.fields["address"].help_text = _(
+                "A Parquet file, a folder of such files, or an Iceberg table by its folder or a metadata file: "
+                "file:///folder/table or s3://bucket/table."
+            )
+        else:
+            del self.fields["snapshot_id"]
         if project.privacy_unit != PrivacyUnit.CONTRIBUTOR:
             del self.fields["contributor_column"]
 
 
 class MappingForm(forms.Form):
-    """Which column of a file is which; its choices are the columns that are there."""
-
     def __init__(self, *args: Any, project: Project, role: str, shape: FileShape, **kwargs: Any) -> None:
         mapping: Mapping[str, Any] = kwargs.pop("mapping")
         kwargs["initial"] = _initial(mapping, project, shape)
@@ -212,7 +209,6 @@ class MappingForm(forms.Form):
         )
 
     def mapping(self) -> dict[str, Any]:
-        """Return what the reader needs to know."""
         values = {name: value for name, value in self.cleaned_data.items() if value not in ("", [])}
         features = {
             name: values.pop(f"{FEATURE}{place}")
@@ -223,7 +219,6 @@ class MappingForm(forms.Form):
 
 
 def reading_of(data: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
-    """Return how a file is written, as a page sent it; an encoding that nobody chose is empty."""
     reading: dict[str, Any] = {}
     if shape.format in (*DELIMITED, Format.WORKBOOK):
         reading["has_header"] = "has_header" in data
@@ -239,7 +234,6 @@ def reading_of(data: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
 
 
 def reading_so_far(mapping: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
-    """Return how a file was read for the page that came before."""
     usual = {"has_header": True, "quoting": True, "delimiter": shape.delimiter, "encoding": "", "sheet": shape.sheet}
     return usual | dict(mapping)
 
@@ -256,3 +250,44 @@ def _column(label: Any, columns: Iterable[str], *, required: bool = True, help_t
         *((name, name) for name in dict.fromkeys(columns)),
     ]
     return forms.ChoiceField(choices=choices, required=required, label=label, help_text=help_text)
+
+
+LONGEST_DAYS = 36_500
+KINDS = {
+    "records": (
+        _("Records"),
+        _(
+            "Counted from the upload, of a stream from the day a record came. Each becomes an empty slot: content and "
+            "answers go, and no later model learns from it."
+        ),
+    ),
+    "answers": (
+        _("Answered questions"),
+        _(
+            "Counted from the last answer. The answers go, and in a project of experts the record behind the question, "
+            "too; that somebody answered stays, because it was paid for. Later models no longer learn from them."
+        ),
+    ),
+    "comments": (
+        _("Comments and reports"),
+        _("Counted from when they are settled; reasons for skipping, from when a question was skipped."),
+    ),
+    "uploads": (_("Reports about uploads"), _("The list of bad rows of each upload, and its file if one is left.")),
+    "actions": (
+        _("Log of actions"),
+        _("Who did what. At least 90 days, so that nobody wipes away at once what they did."),
+    ),
+}
+
+
+class RetentionForm(forms.Form):
+    def __init__(self, data: Any = None, *, retention: Retention) -> None:
+        super().__init__(data, initial={f"{kind}_days": getattr(retention, f"{kind}_days") for kind in KINDS})
+        for kind, (label, help_text) in KINDS.items():
+            self.fields[f"{kind}_days"] = forms.IntegerField(
+                required=False,
+                min_value=FEWEST_ACTION_DAYS if kind == "actions" else FEWEST_DAYS,
+                max_value=LONGEST_DAYS,
+                label=_("%(kind)s: days") % {"kind": label},
+                help_text=help_text,
+            )

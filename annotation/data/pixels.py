@@ -17,23 +17,12 @@ HEAD_BYTES = 512
 
 
 def mapped_images(path: Path) -> NDArray[np.uint8]:
-    """Return the images of a pixel file, shape (rows, height, width) or (..., 3), without reading them."""
     pixels: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
     return pixels
 
 
 def png_of(read: PixelReader, row_number: int) -> bytes:
-    """Return one row of a uint8 `.npy` of shape (rows, height, width), or (..., 3) in colour, as a PNG of its own.
-
-    Only that row is read.
-
-    Raises
-    ------
-    ValueError
-        If the file is no such matrix.
-    IndexError
-        If it has no such row.
-    """
+    """Return one row of a uint8 `.npy` of shape (rows, height, width[, 3]) as a PNG; only that row is read."""
     head = BytesIO(read(0, HEAD_BYTES))
     version = np.lib.format.read_magic(head)
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(head)
@@ -54,12 +43,7 @@ HEADER_BYTES = 128
 
 
 class PixelFile:
-    """Write uint8 images of one shape; `close` fills in the number of rows the header must name.
-
-    References
-    ----------
-    .. [1] numpy.lib.format, version 1.0 of the .npy format.
-    """
+    """Write uint8 images of one shape as `.npy` 1.0; `close` fills in the number of rows the header must name."""
 
     def __init__(self, file: BinaryIO, *, shape: tuple[int, ...]) -> None:
         self._file = file
@@ -68,12 +52,10 @@ class PixelFile:
         file.write(bytes(HEADER_BYTES))
 
     def append(self, images: NDArray[np.uint8]) -> None:
-        """Add images, an array of shape (n, *shape)."""
         self._file.write(np.ascontiguousarray(images, dtype=np.uint8).tobytes())
         self.rows += len(images)
 
     def close(self) -> None:
-        """Write the header; the file stays open."""
         described = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {(self.rows, *self._shape)}, }}"
         length = HEADER_BYTES - len(MAGIC) - 2
         header = described.encode().ljust(length - 1) + b"\n"

@@ -17,12 +17,10 @@ from annotation.models import (
 
 
 def slots_of(project: Project) -> int:
-    """Return how many records came to a stream."""
     return Dataset.objects.get(project=project, role=DatasetRole.POOL).row_count
 
 
 def example_record(project: Project) -> dict[str, Any]:
-    """Return a made-up record of the form the project takes."""
     if project.data_kind == DataKind.TEXT:
         return {"text": "…"}
     return {
@@ -32,7 +30,6 @@ def example_record(project: Project) -> dict[str, Any]:
 
 
 def has_answers(project: Project, number: int) -> bool:
-    """Say whether a project has so many answers, without counting further."""
     return Label.objects.filter(query__project=project)[:number].count() >= number
 
 
@@ -48,5 +45,4 @@ def uploads_of(project: Project) -> QuerySet[Dataset]:
 
 
 def waiting_posts(project_id: int) -> Any:
-    """Return the posts whose records were not all examined."""
     return RecordPost.objects.filter(project=project_id, body__isnull=False)

@@ -1,8 +1,4 @@
-"""What a data subject is told: which accounts and limits cover them, without a record of theirs or how many there are.
-
-Asked by whoever holds the site's key of pseudonyms. Only they can turn a name into what records carry; that somebody
-has records here is itself private.
-"""
+"""Accounts and limits that cover a data subject, for whoever holds the site's key of pseudonyms."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +8,10 @@ from django.db.models import Q
 from annotation.budget import presenters
 from annotation.data.services.forgetting import pseudonym_of
 from annotation.data.services.pool_files import uploads_naming
-from annotation.data.services.references import reference_of
+from annotation.data.services.pseudonyms import reference_of
+from annotation.data.services.registered import projects_with_tables
 from annotation.models import Dataset, DatasetRole, Project, Record
 from annotation.models.retention import Forgetting
-from annotation.tables.sources import projects_with_tables
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.populations import refuse_other_key
 from privacy.ledger.selectors import guarantee, quota_of
@@ -23,7 +19,7 @@ from privacy.ledger.selectors import guarantee, quota_of
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """One account that covers the person: its promise is the limit, for one unit of it."""
+    """An account that covers the person: its promise is the limit, for one unit of it."""
 
     account: str
     unit: str
@@ -61,10 +57,7 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class PersonLosses:
-    """All of it; what stands in `outside` is under no common limit, so that its losses add up.
-
-    `tables` are projects with registered tables, where nobody here looks for names: their owners can say.
-    """
+    """All losses; `outside` are under no common limit and add up, and owners of `tables` can say who is in them."""
 
     projects: tuple[Held, ...]
     populations: tuple[Common, ...]
@@ -127,7 +120,6 @@ def _cover(account: BudgetAccount) -> Cover:
 
 
 def _promised(account: BudgetAccount) -> dict[str, Any]:
-    """Return what a limit promises and what is spent of it."""
     names = ("unit", "filter", "epsilon_limit", "delta_limit", "epsilon_spent", "delta_spent")
     now = guarantee(account)
     return {name: getattr(now, name) for name in names}

@@ -9,15 +9,19 @@ from pydantic import create_model
 
 from annotation.budget import charges
 from annotation.choices.gates import own_gate_parameters
+from annotation.data import selectors as data_selectors
+from annotation.data.api import DatasetOut
+from annotation.errors import UploadRefused
 from annotation.gates import comparison
+from annotation.gates import services as gates
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
-from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, Project, Role
 from annotation.people.identity import person_of
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import JobOut, RoomRouter, checked, project_for, row_id
+from annotation.work.rest import JobOut, MostIn, RoomRouter, checked, project_for, row_id
 from annotation.work.services.tokens import Scope
 from privacy.gate.planning import Passing
+from privacy.wording import as_message
 
 router = RoomRouter()
 
@@ -67,7 +71,6 @@ class GatePlanIn(Schema):
 
 
 def gate_fields() -> dict[str, Any]:
-    """Return the fields of a gate by its settings: its price, what each kind declares, and when texts are the same."""
     own = {name: (each.type | None, None) for name, each in own_gate_parameters().items()}
     alike = Field("", max_length=10, description="When two texts are the same; as it is where none is named.")
     kind = Field(max_length=40)
@@ -88,9 +91,7 @@ def get_gate(request: HttpRequest, slug: str, plan: Query[GatePlanIn]) -> Any:
     price = charges.run_charge(project)
     asked = {name: value for name, value in plan.dict().items() if value is not None}
     start = {"epsilon": price.epsilon, "delta": max(price.delta, comparison.SMALLEST_DELTA)}
-    form = GatePlanForm(
-        start | asked, project=project, uploads=list(planning.countable_uploads(project).order_by("pk"))
-    )
+    form = GatePlanForm(start | asked, project=project, uploads=list(gates.countable_uploads(project).order_by("pk")))
     checked(form)
     upload, frequencies = form.upload(), form.frequencies()
     passing: list[Passing | None] = [None] * len(form.offers)
@@ -101,13 +102,13 @@ def get_gate(request: HttpRequest, slug: str, plan: Query[GatePlanIn]) -> Any:
         "settings": comparison.own_settings(project.settings),
         "epsilon": price.epsilon,
         "delta": price.delta,
-        "is_frozen": planning.gate_is_frozen(project),
+        "is_frozen": gates.gate_is_frozen(project),
         "offers": [
             {"settings": offer.settings, "needed": offer.needed, "is_recommended": offer is best, "passing": share}
             for offer, share in zip(form.offers, passing, strict=True)
         ],
         "is_private": upload is not None and upload.role == DatasetRole.POOL,
-        "job": None if upload is None else planning.survey_job(upload),
+        "job": None if upload is None else gates.survey_job(upload),
     }
 
 
@@ -116,7 +117,7 @@ def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> None:
     project = _crowd(request, slug, Scope.PROJECTS_WRITE)
     form = GateChoiceForm(body.dict())
     checked(form)
-    planning.choose_gate(project=project, settings=form.settings())
+    gates.choose_gate(project=project, settings=form.settings())
 
 
 @router.write(
@@ -126,13 +127,26 @@ def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> None:
 )
 def survey_dataset(request: HttpRequest, slug: str, dataset_id: str) -> Any:
     project = _crowd(request, slug, Scope.DATASETS_WRITE)
-    found = get_object_or_404(planning.countable_uploads(project), pk=row_id(dataset_id))
-    return planning.start_survey(dataset=found, owner=person_of(request))
+    found = get_object_or_404(gates.countable_uploads(project), pk=row_id(dataset_id))
+    return gates.start_survey(dataset=found, owner=person_of(request))
 
 
 def _crowd(request: HttpRequest, slug: str, scope: Scope) -> Project:
-    """Return a project that the token's person manages and that has a gate."""
     project = project_for(request, slug, scope, Role.MANAGER)
     if project.oracle != Oracle.CROWD:
         raise Http404
     return project
+
+
+@router.write(
+    "projects/{slug:slug}/datasets/{int:dataset_id}/gate",
+    response={202: DatasetOut},
+    summary="Send an upload through the gate again; it draws and pays anew",
+)
+def start_gate(request: HttpRequest, slug: str, dataset_id: int, body: MostIn) -> Any:
+    project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
+    found = get_object_or_404(data_selectors.uploads_of(project), pk=dataset_id)
+    charges.refuse_dearer(charges.upload_charge(project, found.role, found), body.most_epsilon)
+    if gates.start_gate(dataset=found, owner=person_of(request)) is None:
+        raise UploadRefused(as_message("This upload has gone through the gate, or is in it."))
+    return get_object_or_404(data_selectors.uploads_of(project), pk=dataset_id)

@@ -46,7 +46,6 @@ class Offer:
 
     @classmethod
     def of(cls, choice: GateChoice, unit: Unit) -> Self:
-        """Return what is offered by a gate as projects choose it."""
         own = {each.name: getattr(choice, each.name) for each in own_parameters(type(choice))}
         settings = {"gate_kind": choice.name, "gate_epsilon": choice.gate_epsilon, **own}
         return cls(settings, choice.gate(unit), choice.needed(unit), choice)
@@ -58,22 +57,7 @@ class Offer:
 
 
 def offers(epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Offer]:
-    """Return the gates at (epsilon, delta) that no other of their kind beats, kind by kind.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Price of one upload; `epsilon` is at least `SMALLEST_EPSILON_PER_TEXT` for each text of the cap.
-    unit : {"record", "contributor"}
-        Whose presence is hidden.
-    texts_per_contributor : int, optional
-        Cap m, for the unit `contributor`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    """
+    """Return the gates at a price that no other of their kind beats; `ValueError` where epsilon is too small."""
     cap = texts_per_contributor or 1
     if epsilon < cap * SMALLEST_EPSILON_PER_TEXT:
         raise ValueError(
@@ -93,7 +77,6 @@ def offers(epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: i
 
 
 def settings_of_gate(settings: Mapping[str, Any]) -> str:
-    """Return what `offers_like` takes of a project's settings."""
     fields = {"gate_kind", "gate_epsilon", *own_gate_parameters()}
     fields |= {"privacy_unit", "texts_per_contributor", "normalizer"}
     return json.dumps({field: settings.get(field) for field in sorted(fields)})
@@ -101,13 +84,7 @@ def settings_of_gate(settings: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=64)
 def offers_like(settings: str) -> tuple[Offer, list[Offer]]:
-    """Return a project's own gate and the gates at its price, from its declared settings as JSON.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is too small for gates to be compared.
-    """
+    """Return a project's own gate and the gates at its price; `ValueError` where epsilon is too small."""
     declared = json.loads(settings)
     unit = unit_of(declared)
     own = Offer.of(gate_choice(declared), unit)
@@ -118,12 +95,19 @@ def offers_like(settings: str) -> tuple[Offer, list[Offer]]:
 
 
 def gates_like(settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a project's own gate, the best at its price and that of each kind; None where epsilon is too small."""
+    """Return a project's own gate, its price, the best at that and the best of each kind; None at too small epsilon."""
+    price = run_event(settings).cost()
     try:
         own, others = offers_like(settings_of_gate(settings))
     except ValueError:
         return None
-    return {"own": own, "best_of_each": best_of_each(others), "best": recommended(others)}
+    return {
+        "own": own,
+        "epsilon": price.epsilon,
+        "delta": max(price.delta, SMALLEST_DELTA),
+        "best_of_each": best_of_each(others),
+        "best": recommended(others),
+    }
 
 
 def recommended(found: Sequence[Offer]) -> Offer:
@@ -132,7 +116,6 @@ def recommended(found: Sequence[Offer]) -> Offer:
 
 
 def best_of_each(found: Sequence[Offer]) -> list[Offer]:
-    """Return of every kind the gate that lets the rarest texts pass."""
     kinds = dict.fromkeys(offer.choice.name for offer in found)
     return [recommended([offer for offer in found if offer.choice.name == kind]) for kind in kinds]
 
@@ -165,7 +148,6 @@ class LikenessLevel:
 
 
 def own_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a project's gate by its kind."""
     return {field: settings[field] for field in ("gate_kind", "gate_epsilon", *gate_fields(settings["gate_kind"]))}
 
 
@@ -188,7 +170,6 @@ class PaperRow:
 
 @cache
 def paper_rows() -> list[PaperRow]:
-    """Return the source's table by sampling rate and epsilon, computed once."""
     grouped: dict[tuple[float, float], list[PaperCell]] = {}
     for cell in paper_table():
         grouped.setdefault((cell.sampling_rate, cell.epsilon), []).append(cell)

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices.form_fields import field_of
 from annotation.choices.gates import gate_choices, own_gate_parameters, own_parameters
 from annotation.gates import comparison
+from annotation.gates import services as gates
 from annotation.gates.comparison import SMALLEST_DELTA, Offer, offers
-from annotation.gates.services import planning
 from annotation.models import Dataset, PrivacyUnit, Project
 from annotation.wording import localized
 from privacy.choices import Parameter
@@ -22,8 +22,6 @@ LARGEST: Final = 2**31 - 1
 
 
 class GatePlanForm(forms.Form):
-    """At what price gates are compared, and on what."""
-
     SYNTHETIC = "synthetic"
     NUMBERS = "numbers"
 
@@ -60,7 +58,6 @@ class GatePlanForm(forms.Form):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """Find the gates at the price, or say why there are none."""
         if self.errors:
             return self.cleaned_data
         contributor = self.project.privacy_unit == PrivacyUnit.CONTRIBUTOR
@@ -78,13 +75,12 @@ class GatePlanForm(forms.Form):
         return self.cleaned_data
 
     def upload(self) -> Dataset | None:
-        """Return the upload that is chosen to compare on, once the form is sound."""
         return next((row for row in self.uploads if str(row.pk) == self.cleaned_data["source"]), None)
 
     def frequencies(self) -> Frequencies | None:
         """Return how often texts are said in what is chosen to compare on; None where nothing is, or is counted yet."""
         if (upload := self.upload()) is not None:
-            return planning.frequencies_of(upload)
+            return gates.frequencies_of(upload)
         if self.numbers is not None:
             return self.numbers.frequencies()
         return comparison.synthetic_log() if self.cleaned_data["source"] == self.SYNTHETIC else None
@@ -102,8 +98,6 @@ class GatePlanForm(forms.Form):
 
 
 class GateChoiceForm(forms.Form):
-    """The numbers of one gate, as the planner's buttons send them."""
-
     gate_kind = forms.ChoiceField()
     gate_epsilon = forms.FloatField()
     normalizer = forms.ChoiceField(required=False, choices=[(rule.value, rule.value) for rule in Normalizer])
@@ -116,14 +110,12 @@ class GateChoiceForm(forms.Form):
         self.fields |= {name: _number(declared) for name, declared in own_gate_parameters().items()}
 
     def settings(self) -> dict[str, Any]:
-        """Return the fields of the kind that was chosen, and the rule for equal texts where one was."""
         kind = self.cleaned_data["gate_kind"]
         rule = {"normalizer": self.cleaned_data["normalizer"]} if self.cleaned_data["normalizer"] else {}
         own = {each.name: self._own(each) for each in own_parameters(gate_choices()[kind])}
         return rule | {"gate_kind": kind, "gate_epsilon": self.cleaned_data["gate_epsilon"], **own}
 
     def _own(self, declared: Parameter) -> Any:
-        """Return what was sent, or what is so where nobody says."""
         sent = self.cleaned_data[declared.name]
         return declared.default if sent in (None, "") else sent
 

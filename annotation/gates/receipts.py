@@ -1,4 +1,4 @@
-"""The privacy receipt of a question: why somebody is shown it, and what protects whom, in plain numbers."""
+"""Receipt of a question: why somebody is shown it, and what protects whom, in plain numbers."""
 
 import math
 from dataclasses import dataclass

@@ -2081,9 +2081,9 @@ class Migration(FirstMigration):
                 ),
                 ("snapshot", models.CharField(blank=True, max_length=64)),
                 (
-                    "iceberg",
+                    "format_snapshot",
                     models.JSONField(
-                        help_text="The Iceberg snapshot that was asked for; then also its table and the ids of its columns.",
+                        help_text="Of a format with snapshots: the one that was asked for; then also its table and the ids of columns.",
                         null=True,
                     ),
                 ),
@@ -2175,13 +2175,7 @@ class Migration(FirstMigration):
                     "pool_files",
                     models.JSONField(
                         default=list,
-                        help_text="Files of columns that hold its rows: name, digest, rows, whether they name somebody.",
-                    ),
-                ),
-                (
-                    "held_until",
-                    models.DateTimeField(
-                        help_text="Until then its rows wait with the worker that read them.", null=True
+                        help_text="Files that hold its rows: name, digest, rows, whether they name somebody.",
                     ),
                 ),
                 ("stored", models.BooleanField(default=False)),

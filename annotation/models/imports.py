@@ -27,9 +27,8 @@ class ImportPart(NumberedModel):
     compared = models.JSONField(default=list, help_text="Data of another role that its rows were compared with.")
     shared = models.BooleanField(default=False, help_text="A row of it stands in those data.")
     pool_files = models.JSONField(
-        default=list, help_text="Files of columns that hold its rows: name, digest, rows, whether they name somebody."
+        default=list, help_text="Files that hold its rows: name, digest, rows, whether they name somebody."
     )
-    held_until = models.DateTimeField(null=True, help_text="Until then its rows wait with the worker that read them.")
     stored = models.BooleanField(default=False)
     odd = models.BooleanField(default=False, help_text="It cannot be read by itself; the file is read in one piece.")
 

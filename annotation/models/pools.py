@@ -39,8 +39,9 @@ class PoolSource(NumberedModel):
     address = models.CharField(max_length=1000)
     secret = models.BinaryField(max_length=32, help_text="Keys the snapshot's id, and is shown to nobody.")
     snapshot = models.CharField(max_length=64, blank=True)
-    iceberg = models.JSONField(
-        null=True, help_text="The Iceberg snapshot that was asked for; then also its table and the ids of its columns."
+    format_snapshot = models.JSONField(
+        null=True,
+        help_text="Of a format with snapshots: the one that was asked for; then also its table and the ids of columns.",
     )
 
     class Meta:
@@ -54,8 +55,8 @@ class PoolSource(NumberedModel):
         )
 
     @property
-    def iceberg_snapshot(self) -> int | None:
-        return None if self.iceberg is None else self.iceberg["snapshot"]
+    def snapshot_number(self) -> int | None:
+        return None if self.format_snapshot is None else self.format_snapshot["snapshot"]
 
 
 class SourceFile(NumberedModel):

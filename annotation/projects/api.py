@@ -18,7 +18,7 @@ from annotation.choices.configuration import frozen_settings
 from annotation.choices.kinds import hindrances
 from annotation.choices.presets import LONGEST_CLASS, PRESETS
 from annotation.choices.services import configurations
-from annotation.data.retention_views import LONGEST_DAYS
+from annotation.data.forms import LONGEST_DAYS
 from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
 from annotation.models import Arrival, Oracle, PrivacyUnit, Project, Role

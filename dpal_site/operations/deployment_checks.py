@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -78,14 +77,6 @@ def check_scanner(app_configs: Sequence[AppConfig] | None, **options: Any) -> li
         return []
     hint = "Set CLAMD_URL to a clamd, or to none where files come from people you trust."
     return [Warning("Uploads are not scanned for viruses.", hint=hint, id="dpal.W004")]
-
-
-@register(Tags.security, deploy=True)
-def check_cluster(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
-    if not settings.SPARK_MASTER or find_spec("pyspark"):
-        return []
-    hint = "Install the extra spark, or unset SPARK_MASTER."
-    return [Error("SPARK_MASTER names a cluster and pyspark is not installed.", hint=hint, id="dpal.E007")]
 
 
 @register(Tags.database)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,22 +29,20 @@ from annotation.data.pixels import mapped_images
 from annotation.data.services.forgetting import emptied_rows, zero_rows
 from annotation.errors import FileDamaged
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
+from annotation.models.database import hold_lock
 from annotation.work.services import files
-from annotation.work.services.locks import hold_lock
 from learner.errors import ArtifactCorrupt, NothingToAsk
 from learner.features import matrix
 from learner.features.base import Featurizer
-from learner.features.batches import features_step, values_batch, vectors_in
+from learner.features.batches import BatchEngine, features_step, values_batch, vectors_in
 from learner.features.choice import Finding
+from learner.features.crew import Crew
 from learner.features.matrix import HEADER_BYTES, MatrixWriter, open_matrix, open_verified, write_matrix, zeroed
 from learner.models import FeatureMatrix, FeatureProjection
 from learner.pools import records
 from learner.pools.attempts import TellParts, silent, spread
 from learner.pools.configuration import featurizer_of, finding_of
 from learner.pools.records import pool_datasets
-from privacy.engines.batches import BatchEngine
-from privacy.engines.crew import Crew
-from privacy.engines.spark_batches import SparkBatches
 from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import EntryKind, LedgerEntry
@@ -212,6 +210,8 @@ MOST_PROCESSES = 8
 # Whoever has kept nothing for so long is dead: a range takes minutes at most.
 FORGOTTEN_AFTER = timedelta(hours=12)
 FOLDER = "parts"
+# Engines of add-ons for a featuriser, given the one of this host for what they do not do; the first offered is taken.
+BATCH_ENGINES: list[Callable[[Featurizer, BatchEngine], BatchEngine | None]] = []
 
 
 def is_made_in_parts(dataset: Dataset) -> bool:
@@ -220,11 +220,9 @@ def is_made_in_parts(dataset: Dataset) -> bool:
 
 
 def features_engine(featurizer: Featurizer) -> BatchEngine:
-    """Return what makes the features of large uploads: a cluster where the site has one and a row takes its time."""
+    """Return the engine that makes the features of large uploads."""
     crew = Crew(min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
-    if settings.SPARK_MASTER and featurizer.worth_a_cluster:
-        return SparkBatches(settings.SPARK_MASTER, crew)
-    return crew
+    return next(filter(None, (offered(featurizer, crew) for offered in BATCH_ENGINES)), crew)
 
 
 def transformed(

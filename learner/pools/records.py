@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db import connection
 from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Now
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from annotation.models import (
     Record,
     WorkState,
 )
+from annotation.models.database import integer_table
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun, WarmStart
@@ -104,29 +104,6 @@ def _refuse_another_price(project: Project, before: Sequence[str]) -> None:
 # What is packed, written as hex and read at once: few beside what a worker holds anyway.
 TABLE_ROWS = 100_000
 NO_ROWS = np.empty(0, dtype=np.int64)
-# Each record is looked up by its key: statistics taken while an upload came in say that there are none, and a join
-# might then go through all of them for each question.
-ASKED = """
-SELECT asked.id, record.dataset_id, record.row_number
-FROM (
-    SELECT id, record_id FROM annotation_query
-    WHERE project_id = %(project)s AND record_id IS NOT NULL AND id > %(after)s
-    ORDER BY id LIMIT %(most)s
-) asked
-CROSS JOIN LATERAL (
-    SELECT found.dataset_id, found.row_number FROM annotation_record found WHERE found.id = asked.record_id OFFSET 0
-) record
-ORDER BY asked.id
-"""
-RECORDS = """
-SELECT record.id
-FROM unnest(%(datasets)s::bigint[], %(numbers)s::bigint[]) WITH ORDINALITY AS wanted (dataset_id, row_number, place)
-CROSS JOIN LATERAL (
-    SELECT found.id FROM annotation_record found
-    WHERE found.dataset_id = wanted.dataset_id AND found.row_number = wanted.row_number OFFSET 0
-) record
-ORDER BY wanted.place
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +125,19 @@ class Candidates:
     def ids_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the records at these rows, in their order."""
         starts = np.cumsum([0, *(dataset.row_count for dataset in self.datasets)], dtype=np.int64)
-        keys = np.array([dataset.pk for dataset in self.datasets], dtype=np.int64)
         ids = np.empty(len(rows), dtype=np.int64)
         for first in range(0, len(rows), TABLE_ROWS):
             part = rows[first : first + TABLE_ROWS]
-            place = np.searchsorted(starts, part, side="right") - 1
-            values = {"datasets": keys[place].tolist(), "numbers": (part - starts[place]).tolist()}
-            found = _packed(RECORDS, values, columns=1)[:, 0]
-            if len(found) != len(part):
-                raise LookupError("records of the pool are gone")
-            ids[first : first + TABLE_ROWS] = found
+            places = np.searchsorted(starts, part, side="right") - 1
+            for place in np.unique(places):
+                here = np.flatnonzero(places == place)
+                numbers = part[here] - starts[place]
+                wanted = Record.objects.filter(dataset=self.datasets[place], row_number__in=numbers.tolist())
+                found = integer_table(wanted.order_by("row_number").values_list("row_number", "pk"), columns=2)
+                at = np.searchsorted(found[:, 0], numbers)
+                if len(found) != len(np.unique(numbers)):
+                    raise LookupError("records of the pool are gone")
+                ids[first + here] = found[at, 1]
         return ids
 
 
@@ -213,13 +193,14 @@ def open_records(project: Project) -> Candidates:
     datasets = list(pool_datasets(project))
     first_row = _first_rows(datasets)
     taken, after = [NO_ROWS], 0
-    while True:
-        part = _packed(ASKED, {"project": project.pk, "after": after, "most": TABLE_ROWS}, columns=3)
-        if not len(part):
-            break
+    asked = Query.objects.filter(project=project, record__isnull=False).order_by("pk").values_list("pk", "record_id")
+    while len(part := integer_table(asked.filter(pk__gt=after)[:TABLE_ROWS], columns=2)):
         after = int(part[-1, 0])
-        inside = np.isin(part[:, 1], [dataset.pk for dataset in datasets])
-        taken.append(first_row(part[inside, 1]) + part[inside, 2])
+        # Looked up by their keys alone: statistics taken while an upload came in say that there are no records, and a
+        # join might then go through all of them for each question.
+        records = Record.objects.filter(pk__in=part[:, 1].tolist(), dataset__in=[each.pk for each in datasets])
+        found = integer_table(records.values_list("dataset_id", "row_number"), columns=2)
+        taken.append(first_row(found[:, 0]) + found[:, 1])
     total = sum(dataset.row_count for dataset in datasets)
     return Candidates(OpenRows(total, np.concatenate(taken)), datasets)
 
@@ -311,24 +292,6 @@ def _first_rows(datasets: Sequence[Dataset]) -> Callable[[NDArray[np.int64]], ND
     keys = np.array([dataset.pk for dataset in datasets], dtype=np.int64)
     starts = np.cumsum([0, *(dataset.row_count for dataset in datasets)], dtype=np.int64)
     return lambda wanted: starts[np.searchsorted(keys, wanted)]
-
-
-def integer_table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
-    """Read integer columns into one array, shape (n, columns); null is -1."""
-    query, values = found.query.sql_with_params()
-    return _packed(query, values, columns=columns)
-
-
-def _packed(query: str, values: Any, *, columns: int) -> NDArray[np.int64]:
-    """Read the rows of a statement as a single value of packed numbers."""
-    names = [f"c{place}" for place in range(columns)]
-    packed = " || ".join(f"int8send(coalesce({name}::bigint, -1))" for name in names)
-    # The aggregate takes rows in the order of the subquery.
-    statement = f"SELECT string_agg({packed}, ''::bytea) FROM ({query}) AS found ({', '.join(names)})"  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        body = cursor.fetchone()[0] or b""
-    return np.frombuffer(body, dtype=">i8").astype(np.int64).reshape(-1, columns)
 
 
 # Each attempt that reserved is charged: a block that fails this often is left aside, and else a person is waited for.

@@ -11,7 +11,7 @@ from django.db import transaction
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.merged_classes import counted_words
 from annotation.models import DataKind, Dataset, DatasetRole, Project, Record
-from annotation.work.services.locks import hold_lock
+from annotation.models.database import hold_lock
 from learner.errors import NoVersionZero
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.choice import INTERCEPT_SCALING, ConvexChoice

@@ -1,25 +1,21 @@
 """Releases as pages and programs read them."""
 
-import json
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from django.db import connection
 from django.db.models import Count, Sum
 
 from annotation.models import Project
 from annotation.projects.selectors import CardModel
-from annotation.selectors import Person
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
 from learner.pools import selectors
 from learner.pools.records import TrainedOn
 from learner.releases.artifacts.settings import settings_outside
 from learner.releases.evaluations import Accuracy, accuracy_of
-from privacy.wording import Message, as_message, message_from
+from privacy.wording import Message, as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +51,6 @@ GUARANTEE_NUMBERS: Final[Mapping[str, Callable[[str], Message]]] = {
     "spent_delta": lambda name: as_message("{name}: spent delta", name=name),
 }
 
-SERVED = """
-SELECT release.id, release.version, release.state, release.held_back, project.data_kind
-FROM learner_modelrelease release JOIN annotation_project project ON project.id = release.project_id
-WHERE project.slug = %(slug)s
-    AND EXISTS (
-        SELECT FROM annotation_membership member
-        WHERE member.project_id = project.id AND member.user_id = %(person)s AND member.role = ANY(%(roles)s)
-    )
-    AND CASE WHEN %(channel)s::text IS NOT NULL
-        THEN release.id = (
-            SELECT move.release_id FROM learner_channelmove move
-            JOIN learner_modelrelease pointed ON pointed.id = move.release_id AND pointed.state = 'released'
-            WHERE move.project_id = project.id AND move.channel = %(channel)s ORDER BY move.id DESC LIMIT 1
-        )
-        WHEN %(number)s::int IS NULL
-        THEN release.state = 'released' AND (
-            EXISTS (SELECT FROM learner_endorsement word WHERE word.release_id = release.id)
-            OR NOT EXISTS (
-                SELECT FROM learner_evaluation measured WHERE measured.release_id = release.id
-                HAVING sum(measured.correct) <= greatest(
-                    sum(measured.constant_correct), sum(measured.described_correct)
-                )
-            )
-        )
-        ELSE release.version = %(number)s END
-ORDER BY release.version DESC
-LIMIT 1
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class VersionDifference:
@@ -107,30 +74,6 @@ def shown_configuration(release: ModelRelease) -> dict[str, Any]:
 def release_facts(projects: Iterable[Project]) -> list[tuple[object, ...]]:
     found = ModelRelease.objects.filter(project__in=list(projects)).order_by("project", "version")
     return list(found.annotate(measured=Count("evaluations")).values_list("version", "state", "held_back", "measured"))
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    pk: int
-    version: int
-    state: str
-    held_back: str
-    data_kind: str
-
-
-def served_release(person: Person, slug: str, version: str) -> Served | None:
-    """Find a release as `selectors.find_release` does, in a project whose models the person may see."""
-    number = selectors.version_number(version)
-    channel = version if version != "latest" and re.fullmatch(selectors.CHANNEL, version) else None
-    values = {"slug": slug, "person": person.pk, "roles": list(selectors.MODEL_ROLES), "number": number}
-    values["channel"] = channel
-    with connection.cursor() as cursor:
-        cursor.execute(SERVED, values)
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    pk, number, state, held_back, kind = row
-    return Served(pk, number, state, message_from(json.loads(held_back)), kind)
 
 
 def version_before(release: ModelRelease) -> ModelRelease | None:

@@ -17,12 +17,12 @@ READING_LOCK = 6000
 
 
 def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
-    from annotation.gates.services import scan  # noqa: PLC0415 - Django is set up by now
+    from annotation.gates import services as gates  # noqa: PLC0415 - Django is set up by now
     from learner.rounds.services import loop  # noqa: PLC0415
     from learner.strategies import top_c  # noqa: PLC0415
     from privacy.mechanisms.randomness import SimulationRandom  # noqa: PLC0415
 
-    patch(scan, "new_key", lambda: SALT)
+    patch(gates, "new_key", lambda: SALT)
     patch(loop, "SecureRandom", lambda: SimulationRandom(SEED))
     patch(top_c, "default_block_rows", lambda dimension, outputs: BLOCK)
 

@@ -12,7 +12,7 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Query
 from annotation.models.imports import ImportPart
 from annotation.tasks import read_import_parts_task
@@ -169,7 +169,7 @@ def test_an_import_and_its_gate_end_as_if_nobody_had_been_killed(workers, hold, 
     whole = crowd_upload(settings, in_columns=True)
     datasets.import_dataset(job_id=whole.job_id)
     whole.refresh_from_db()
-    runs.run_gate(job_id=whole.gate_job_id)
+    gates.run_gate(job_id=whole.gate_job_id)
     assert 0 < len(gated(whole)) < ROWS
     workers()
     # Starting a worker takes longer than all the rest.
@@ -180,19 +180,14 @@ def test_an_import_and_its_gate_end_as_if_nobody_had_been_killed(workers, hold, 
 
 def check_import_and_gate(workers, hold, victim, whole, dataset):
     first_part = f"NEW.dataset_id = {dataset.pk} AND NEW.number = 0 AND NEW.stored"
-    first_rows = f"NEW.dataset_id = {dataset.pk} AND NEW.row_number = 20"
-    storing = (
-        hold("annotation_importpart", "UPDATE", first_part)
-        if dataset.in_columns
-        else hold("annotation_record", "INSERT", first_rows)
-    )
+    storing = hold("annotation_importpart", "UPDATE", first_part)
     committing = hold("annotation_gaterun", "UPDATE", f"NEW.dataset_id = {dataset.pk} AND NEW.state = 'committed'")
 
-    # One process stores the first part and is held at it; the other is ahead: its rows are kept, or lie in columns.
+    # One process keeps the first part and is held at it; the other is ahead.
     jobs.send_job(job_id=dataset.job_id, kind=jobs.IMPORT)
     holder = storing.wait_for(1)["import_dataset_task"]
     read_import_parts_task.delay(dataset_id=dataset.pk)
-    ahead = ImportPart.objects.filter(dataset=dataset, stored=dataset.in_columns, row_count__isnull=False)
+    ahead = ImportPart.objects.filter(dataset=dataset, stored=True)
     wait_until(ahead.exists)
     assert ImportPart.objects.filter(dataset=dataset).count() > 3
     wait_until(lambda: len(workers.pids()) == 2)

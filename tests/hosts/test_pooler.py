@@ -6,10 +6,10 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
-from annotation.exports.services.label_files import export_labels
+from annotation.data.services.label_files import export_labels
 from annotation.models import Project, Record
+from annotation.models.database import hold_lock as hold
 from annotation.work.services import history, locks
-from annotation.work.services.locks import hold_lock as hold
 from dpal_site.embedded import host
 from dpal_site.embedded.database_address import parse_database_url, through_pooler
 from learner.models import ModelRelease

@@ -18,7 +18,7 @@ from django.core.management import call_command
 from psycopg import sql
 
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Job, Project, WorkState
 from annotation.work.services import jobs
 from dpal_site.demo import plans, stage
@@ -47,7 +47,7 @@ class SmallSite(Supervisor):
         for job in Job.objects.filter(kind=jobs.IMPORT, state=WorkState.WAITING):
             datasets.import_dataset(job_id=job.pk)
         for job in Job.objects.filter(kind=jobs.GATE, state=WorkState.WAITING):
-            runs.run_gate(job_id=job.pk)
+            gates.run_gate(job_id=job.pk)
         for project in Project.objects.order_by("pk"):
             learning.work_off(project)
         return super().ended()

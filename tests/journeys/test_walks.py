@@ -27,7 +27,7 @@ def test_a_crowds_rows_texts_and_releases_call_nobody_back():
     with walked() as texts:
         learning.fill_crowd(project)
         learning.work_off(project)
-    assert {"annotation.data.services.datasets", "annotation.gates.services.runs"} <= set(texts.entered)
+    assert {"annotation.data.services.datasets", "annotation.gates.services"} <= set(texts.entered)
     learning.label_everything(project, make_user())
     loop.advance_project(project_id=project.pk)
     with walked() as release:

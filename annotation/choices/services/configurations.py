@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 
 from annotation.choices.catalogue import CATALOGUE
@@ -14,6 +14,7 @@ from annotation.choices.presets import PRESETS
 from annotation.choices.refusals import refuse_broken
 from annotation.models import Project
 from annotation.models.configurations import SCHEMA_VERSION, Configuration, remember, settings_in
+from annotation.models.database import next_number
 from privacy.choices import Kind
 
 COLUMNS = frozenset(name for field in Project._meta.concrete_fields for name in (field.name, field.attname))
@@ -39,9 +40,7 @@ def document_digest(document: Mapping[str, Any]) -> str:
 
 def store_project(*, settings: Mapping[str, Any], document: Mapping[str, Mapping[str, Any]]) -> Project:
     """Store a project with the first version of its configuration, which its columns are checked with."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [Project._meta.db_table])
-        (number,) = cursor.fetchone()
+    number = next_number(Project)
     actor = settings["created_by"]
     with transaction.atomic():
         # Its project follows in this transaction.

@@ -1,4 +1,4 @@
-"""The rules every row must pass, whatever file it came from."""
+"""Rules that every row must pass, whatever file it came from."""
 
 import json
 import math
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.label_types.base import NamesSeveral
-from annotation.data.readers.rows import BadRow, Layout, RawBatch, RowBatch
-from annotation.tables.cells import (
+from annotation.data.readers.cells import (
     EMPTY,
     NOT_TEXT,
     BadCell,
@@ -22,6 +21,7 @@ from annotation.tables.cells import (
     read_contributor,
     read_text,
 )
+from annotation.data.readers.rows import BadRow, Layout, RawBatch, RowBatch
 from privacy.wording import as_message
 
 MAXIMUM_OWNER_LENGTH = 1_000
@@ -82,7 +82,6 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
 
 
 def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
-    """Return the batch without the rows at `dropped`."""
     kept = [index for index in range(batch.count) if index not in dropped]
 
     def pick(column: list[Any] | None) -> list[Any] | None:
@@ -124,7 +123,6 @@ def read_owner_cell(cell: Any) -> str | None:
 
 
 def read_label(cell: Any, places: Mapping[str, int]) -> int:
-    """Return the position of a class name."""
     if cell is None or cell == "":
         raise BadCell(EMPTY)
     place = places.get(str(cell).strip())
@@ -134,7 +132,6 @@ def read_label(cell: Any, places: Mapping[str, int]) -> int:
 
 
 def stored_label(cell: Any, places: Mapping[str, int], sets: NamesSeveral | None) -> int:
-    """Return what is stored for a label: the position of a class, or the number of a set of them."""
     return read_label(cell, places) if sets is None else read_label_set(cell, places, sets)
 
 
@@ -229,7 +226,6 @@ def _pixels_of(raw: RawBatch, layout: Layout, bad: dict[int, BadRow]) -> NDArray
 
 
 def read_pixels(rows: Sequence[Any], size: int) -> NDArray[np.float64]:
-    """Return pixel values, shape (n, size), all whole numbers from 0 to 255."""
     if not rows:
         return np.zeros((0, size))
     try:

@@ -59,7 +59,6 @@ class DelimitedReader:
         layout.require(self._header)
 
     def batches(self) -> Iterator[RawBatch]:
-        """Yield one batch for each piece of the file."""
         reader = self._open(self._lines, self._delimiter)
         # Rows and the lines they end on without a step of Python between them: nearly all rows are good.
         ended = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)
@@ -88,7 +87,6 @@ class DelimitedReader:
 
     @property
     def delimiter(self) -> str:
-        """Return what separates two fields."""
         return self._delimiter
 
     def _batch(self, found: list[tuple[list[str], int]], end: int) -> RawBatch:
@@ -153,7 +151,6 @@ class DelimitedReader:
         return headers[self._delimiter]
 
     def _numbered(self, first: str) -> list[str]:
-        """Name the columns 1, 2, ... by their place; a single column needs no name to be found."""
         names = [str(place) for place in range(1, len(self._split(first, self._delimiter)) + 1)]
         wanted = self._layout.columns()
         return list(wanted) if len(names) == len(wanted) == 1 else names

@@ -1,8 +1,4 @@
-"""Keyed digests of rows: equal for rows that say the same, whatever their label, their contributor or their spelling.
-
-Of texts case, white space, punctuation and invisible characters are left out; of tables numbers are rounded to nine
-digits and cells stand in the order of their names. Images are compared pixel by pixel.
-"""
+"""Keyed digests of rows: equal for rows that say the same, whatever their label, contributor or spelling."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,11 +1,7 @@
-"""How the letters of a text file are written: by its mark, or as declared, and never guessed.
-
-Bytes 80 to 9F tell Windows-1252 from Latin-1, and both take any bytes at all, so that only people can say which it is.
-"""
+"""Encodings of text files: by the mark or as declared, never guessed: Windows-1252 and Latin-1 take any bytes."""
 
 import codecs
 from enum import StrEnum
-from typing import Protocol
 
 from annotation.errors import InvalidUpload
 from privacy.wording import as_message
@@ -36,20 +32,8 @@ UNMARKED_UTF_16 = as_message(
 )
 
 
-class Bytes(Protocol):
-    """Whatever gives bytes."""
-
-    def read(self, size: int = ..., /) -> bytes: ...
-
-
 def settled_encoding(head: bytes, declared: str | None) -> Encoding:
-    """Return the encoding of a text that begins with `head`: what its mark says, else what was declared, else UTF-8.
-
-    Raises
-    ------
-    InvalidUpload
-        If the two contradict each other, or nobody said what the bytes need said.
-    """
+    """Return the encoding of a text by its mark, else as declared, else UTF-8; refused where these contradict."""
     if head.startswith(UTF_32_MARKS):
         raise InvalidUpload("file: is encoded as UTF-32; save it as UTF-8 and upload that")
     marked = next((meant for mark, meant in MARKS if head.startswith(mark)), None)
@@ -79,34 +63,12 @@ def _seems_wide(head: bytes) -> bool:
     return len(first) >= 4 and zeros * 2 >= len(first) - 1
 
 
+def errors_of(encoding: Encoding) -> str:
+    """Return the handler by which undecodable bytes become lone surrogates."""
+    return "surrogatepass" if encoding in WIDE else "surrogateescape"
+
+
 def head_as_utf8(head: bytes, encoding: Encoding) -> bytes:
     """Return the beginning of a text in UTF-8; it may end within a character."""
-    if encoding == Encoding.UTF_8:
-        return head
-    return _decoder(encoding).decode(head).encode("utf-8", "surrogatepass")
-
-
-class InUtf8:
-    """A stream of text in UTF-8, whatever it is stored in; what cannot be decoded is no UTF-8 afterwards either.
-
-    So the checks find it in the very row that holds it, as they do in any other file.
-    """
-
-    def __init__(self, stream: Bytes, encoding: Encoding) -> None:
-        self._stream = stream
-        self._decoder = _decoder(encoding)
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return the text of the next `size` bytes; none at the end."""
-        while True:
-            piece = self._stream.read(size)
-            try:
-                text = self._decoder.decode(piece, final=not piece)
-            except UnicodeDecodeError:
-                raise InvalidUpload("file: is cut off within a character of UTF-16") from None
-            if text or not piece:
-                return text.encode("utf-8", "surrogatepass")
-
-
-def _decoder(encoding: Encoding) -> codecs.IncrementalDecoder:
-    return codecs.getincrementaldecoder(encoding)("surrogatepass" if encoding in WIDE else "surrogateescape")
+    text = codecs.getincrementaldecoder(encoding)(errors_of(encoding)).decode(head)
+    return text.encode("utf-8", errors_of(encoding))

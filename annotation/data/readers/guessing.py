@@ -1,4 +1,4 @@
-"""Which column is which, guessed from the names alone: nobody's text is looked at to find out."""
+"""Columns guessed from their names alone: nobody's text is looked at to find out."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,7 @@ PIXEL_NAMES = ("pixels", "image", "picture")
 
 
 def guess_columns(columns: Sequence[str], layout: Layout, *, controls: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a mapping for what `layout` wants: the columns whose names say so, and what is left where one choice is.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Names in the order of the file.
-    layout : Layout
-        What the project takes; its names are where to look first.
-    controls : sequence of str
-        What was answered in a list of tasks; labels are looked for there alone if there are any.
-    """
+    """Return a mapping for what `layout` wants: columns whose names say so, and what is left if that is one choice."""
     free = list(dict.fromkeys(columns))
     found: dict[str, Any] = {}
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from annotation.choices.label_types.base import NamesSeveral
+from annotation.data.readers.cells import BadCell
 from annotation.data.readers.checks import owners_columns, read_owner_cell, stored_label
 from annotation.data.readers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
-from annotation.tables.cells import BadCell
 from annotation.work.limits import Answer, LimitReached, Limits, run
 from privacy.wording import as_message, message_from, message_of
 
@@ -136,10 +136,7 @@ def as_webp(image: Image.Image, *, quality: int = QUALITIES[0], lossless: bool =
 
 
 def jpeg_scans(data: bytes) -> int:
-    """Return in how many scans a JPEG file draws its picture; 0 for anything else.
-
-    The library goes over all pixels for each of them, however few bytes it takes.
-    """
+    """Return in how many scans a JPEG draws its picture, since each costs all pixels; 0 for anything else."""
     scans, place = 0, 2
     while data[:2] == b"\xff\xd8" and (found := MARKER.search(data, place)):
         kind, place = found[1][0], found.end()
@@ -152,10 +149,7 @@ def jpeg_scans(data: bytes) -> int:
 
 
 def webp_pixels(data: bytes) -> int:
-    """Return how many pixels the header of a WebP file promises; 0 for anything else.
-
-    The library makes room for all of them as soon as it opens the file.
-    """
+    """Return how many pixels a WebP promises, since room is made for all of them; 0 for anything else."""
     if data[:4] != b"RIFF" or data[8:12] != b"WEBP" or len(data) < 30:
         return 0
     kind = data[12:16]
@@ -221,7 +215,6 @@ class ImageArchiveReader:
         return run(read_images, self._file, limits, **asked, **self._arguments)
 
     def batches(self) -> Iterator[RowBatch]:
-        """Yield the images, already checked."""
         places = {name: place for place, name in enumerate(self._layout.classes)}
         skipped: dict[int, str] = {}
         whole = line = reached = 0
@@ -354,7 +347,6 @@ def owner_name(name: str, layout: Layout) -> str:
 
 
 def is_image_entry(entry: zipfile.ZipInfo) -> bool:
-    """Say whether an entry is meant to be an image: no folder, and nothing an operating system leaves behind."""
     name = PurePosixPath(entry.filename)
     return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
 

@@ -21,11 +21,7 @@ NO_FIELD = as_message("is missing")
 
 
 class JsonLinesReader:
-    """Read objects line by line; fields nobody asked for are passed over.
-
-    A reader that follows another one begins in the middle of the file, where nothing has to be there any more. After
-    the last batch `lines_read` says how many lines there were.
-    """
+    """Read objects line by line; one that `follows` begins in the middle of a file. `lines_read` counts lines."""
 
     def __init__(self, source: TextSource, layout: Layout, *, follows: bool = False) -> None:
         self._source = source
@@ -44,7 +40,6 @@ class JsonLinesReader:
             raise InvalidUpload(as_message("file: line {line} {reason}", line=self._first[0], reason=error)) from None
 
     def batches(self) -> Iterator[RawBatch]:
-        """Yield one batch for each piece of the file."""
         held = [self._first] if self._first else []
         more = True
         while more:
@@ -61,7 +56,6 @@ class JsonLinesReader:
             held = []
 
     def _batch(self, lines: list[tuple[int, str]]) -> RawBatch:
-        """Return the objects on these lines as cells."""
         names = self._layout.columns()
         if (cells := _cells_at_once([line for _, line in lines], names)) is not None:
             return RawBatch([number for number, _ in lines], cells)
@@ -88,7 +82,6 @@ def _cells_at_once(lines: list[str], names: Sequence[str]) -> dict[str, list[Any
 
 
 def _add(batch: RawBatch, number: int, line: str, required: set[str]) -> None:
-    """Add the object on one line, or say what is wrong with it."""
     try:
         row = read_object(line)
     except ValueError as error:
@@ -104,7 +97,6 @@ def _add(batch: RawBatch, number: int, line: str, required: set[str]) -> None:
 
 
 def read_object(line: str) -> dict[str, Any]:
-    """Return the object on one line."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any
 
+from annotation.data.readers.cells import BadCell
 from annotation.data.readers.json_lines import NO_FIELD, NOT_AN_OBJECT
 from annotation.data.readers.rows import BadRow, Layout, RawBatch
 from annotation.data.readers.sources import TextSource
 from annotation.errors import InvalidUpload
-from annotation.tables.cells import BadCell
 from privacy.wording import as_message
 
 MAXIMUM_TASK_CHARACTERS = 8 * 1024 * 1024
@@ -56,7 +56,6 @@ class ExportedTask:
         return first["data"] if is_full(first) else first
 
     def controls(self) -> set[str]:
-        """Names of the controls that could have been answered."""
         named: set[str] = set()
         for entry in self.entries:
             if is_full(entry):
@@ -66,7 +65,6 @@ class ExportedTask:
         return named
 
     def people(self) -> set[str]:
-        """Names of those who answered."""
         found: set[str] = set()
         for entry in self.entries:
             if is_full(entry):
@@ -89,10 +87,7 @@ class ExportedTask:
 
 
 class LabelStudioReader:
-    """Read tasks one after another; the "line" of a row is the place of its task in the list, from 1.
-
-    A list that is broken somewhere is refused: nobody can say where the next task would begin.
-    """
+    """Read tasks one after another, each a row by its place; a list that is broken somewhere is refused."""
 
     def __init__(self, source: TextSource, layout: Layout) -> None:
         if layout.kind == "image":
@@ -130,7 +125,6 @@ class LabelStudioReader:
         return tuple(dict.fromkeys(name for task in self._head for name in task.data or {} if name not in hidden))
 
     def batches(self) -> Iterator[RawBatch]:
-        """Yield one batch for each piece of the file."""
         names = [name for name in self._layout.columns() if name != self._layout.label]
         batch = RawBatch([], {name: [] for name in self._layout.columns()})
         piece = self._source.chunks
@@ -163,7 +157,6 @@ class LabelStudioReader:
             batch.columns[name].append(data.get(name))
 
     def _tasks(self) -> Iterator[ExportedTask]:
-        """Yield tasks; entries of a flat export about one task follow one another."""
         for _, entries in groupby(enumerate(self._values(), start=1), key=lambda pair: task_key(*pair)):
             held = list(entries)
             yield ExportedTask(held[0][0], tuple(entry for _, entry in held))
@@ -205,7 +198,6 @@ def decoded_value(text: str, at: int) -> tuple[Any, int]:
 
 
 def broken_list(count: int) -> InvalidUpload:
-    """Return the refusal of a list that cannot be read on."""
     return InvalidUpload(
         as_message("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count)
     )

@@ -74,7 +74,6 @@ class ParquetReader:
 
 
 def parquet_columns(file: BinaryIO) -> tuple[str, ...]:
-    """Return the names of a file's columns."""
     nothing: dict[str, Any] = {"wanted": (), "texts": (), "batch_rows": 1, "groups": None, "maximum_bytes": 0}
     return tuple(next(run(read_parquet, file, Limits(), **nothing))[0]["columns"])
 

@@ -26,10 +26,7 @@ MOST_TRIES = 64
 
 
 class PartReader:
-    """The rows between two cuts, checked.
-
-    After the last batch `lines` says how many lines they took, and `is_whole` whether the last row ended at the cut.
-    """
+    """Checked rows between two cuts; afterwards `lines` counts them, and `is_whole` says if the last ended there."""
 
     def __init__(self, upload: Upload, file: BinaryIO, *, first: int, stop: int) -> None:
         self._upload = upload
@@ -56,12 +53,10 @@ class PartReader:
 
     @property
     def lines(self) -> int:
-        """Lines read, or rows of a Parquet file."""
         return self._reader.lines_read
 
     @property
     def is_whole(self) -> bool:
-        """Say whether the last row ended where the part does."""
         return not (isinstance(self._reader, DelimitedReader) and self._reader.ends_within)
 
     @property
@@ -71,24 +66,7 @@ class PartReader:
 
 
 def find_cuts(upload: Upload, file: BinaryIO, *, size: int, part_bytes: int) -> list[int]:
-    """Return where to cut a file, its beginning and its end included; only these two where it is read in one piece.
-
-    Parameters
-    ----------
-    upload : Upload
-        The file, opened and not read yet.
-    file : BinaryIO
-        The same file; its place is moved.
-    size : int
-        Bytes of the file.
-    part_bytes : int
-        About how many bytes a part should have, >= 1; of Parquet files before they were packed.
-
-    Returns
-    -------
-    list of int
-        Offsets in bytes, ascending; of Parquet files numbers of row groups.
-    """
+    """Return offsets, or row groups of Parquet, between parts of about `part_bytes`; only two for one piece."""
     if isinstance(upload.reader, ParquetReader):
         return _cuts_between_groups(upload.reader.group_bytes, part_bytes)
     text = isinstance(upload.reader, JsonLinesReader | DelimitedReader)

@@ -1,4 +1,4 @@
-"""The first rows of an upload as they would be read, with every cell that is bad."""
+"""Preview of the first rows of an upload as they would be read, with every cell that is bad."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -39,7 +39,6 @@ class PreviewRow:
 
     @property
     def is_bad(self) -> bool:
-        """Say whether the row would be left out."""
         return bool(self.reason) or any(cell.reason for cell in self.cells)
 
 
@@ -52,7 +51,6 @@ class Preview:
 
     @property
     def bad_count(self) -> int:
-        """How many of these rows would be left out."""
         return sum(row.is_bad for row in self.rows)
 
 

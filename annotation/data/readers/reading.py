@@ -35,8 +35,6 @@ TAIL_BYTES = 64 * 1024
 
 
 class Format(StrEnum):
-    """The formats that are read; the value ends a stored file's name."""
-
     CSV = ".csv"
     TSV = ".tsv"
     JSON_LINES = ".jsonl"
@@ -58,22 +56,11 @@ class Detected(NamedTuple):
 
 
 class CellReader(Protocol):
-    """Anything that yields cells."""
-
     def batches(self) -> Iterator[RawBatch]: ...
 
 
 class Upload:
-    """An upload whose format is known and whose columns are all there.
-
-    With `look` it is read for its first rows alone, in memory that the size of the file does not change.
-
-    Raises
-    ------
-    InvalidUpload
-        If the content is of no known format, does not fit the project, or lacks a column; also while reading, if
-        the file turns out to be damaged. The message names the field and the rule, and nothing of the content.
-    """
+    """An upload whose format is known and whose columns are all there; with `look` only its first rows are read."""
 
     def __init__(
         self, file: BinaryIO, name: str, layout: Layout, *, maximum_bytes: int, look: FirstRows | None = None
@@ -112,7 +99,6 @@ class Upload:
 
     @property
     def suffix(self) -> str:
-        """How the name of a kept copy must end for the copy to be read alike."""
         return self.format + (".gz" if self.compressed else "")
 
     def batches(self) -> Iterator[RowBatch]:

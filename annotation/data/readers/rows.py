@@ -1,4 +1,4 @@
-"""What a reader is asked for and what it hands over."""
+"""Layouts that readers are asked for, and rows that they hand over."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.errors import InvalidUpload
-from privacy.wording import as_message, message_of
+from privacy.wording import as_message, as_plural_message, message_of
 
 UploadKind = Literal["text", "table", "image"]
 AnswersKept = Literal["majority", "ground_truth"]
@@ -21,7 +21,6 @@ MOST_COLUMNS = 2_000
 
 
 def refuse_wide(columns: int, *, most: int = MOST_COLUMNS) -> None:
-    """Refuse a file of too many columns."""
     if columns > most:
         raise InvalidUpload(
             as_message("file: has {columns:,} columns, and at most {most:,} are read", columns=columns, most=most)
@@ -30,7 +29,7 @@ def refuse_wide(columns: int, *, most: int = MOST_COLUMNS) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """How much of a file is read to show its first rows: by whoever answers pages, beside many others."""
+    """How much of a file is read to show its first rows on a page."""
 
     rows: int
     most_bytes: int = 64 * 1024 * 1024
@@ -38,46 +37,21 @@ class FirstRows:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which columns a project takes from a file, and how the file is written.
+    """Columns that a project takes from a file, by their names there, and how the file is written.
 
     Parameters
     ----------
-    kind : {"text", "table", "image"}
-        What a record is made of.
-    text, contributor, label, pixels : str, optional
-        Names of the columns that hold them; None where the project takes none. `pixels` is a list column; without
-        it the columns pixel_0, pixel_1, ... are read.
-    contributor_required : bool
-        Whether a row without a contributor is bad.
-    classes : tuple of str
-        Names a label may have; its position is what is stored.
+    pixels : str, optional
+        A list column; without it the columns pixel_0, pixel_1, ... are read.
     declared : tuple of mapping
-        Declared columns of a table: `name` with `low` and `high`, or with `categories` and perhaps `other`. A column
-        whose `missing` is set may be empty.
-    height, width : int
-        Size of an image in pixels.
-    colour : bool
-        Whether an image has red, green and blue values, not those of its brightness alone.
-    has_header : bool
-        Whether the first row of a delimited file names the columns; if not, `header` does.
+        Columns of a table: `name` with `low` and `high`, or with `categories` and perhaps `other`; `missing` if it may
+        be empty. `sources` has those that the file calls otherwise.
     header : tuple of str
         Names of all columns of a delimited file without a header; if empty they are called 1, 2, ...
-    delimiter : str, optional
-        Between two fields; None finds it.
-    quoting : bool
-        Whether `"` encloses fields.
-    encoding : str, optional
-        How a text file is written, a value of `Encoding`; None takes its mark's word, else UTF-8.
-    sheet : str, optional
-        Name of the sheet of a workbook; None takes the first that shows.
-    owner_id : str, optional
-        Name of the column that holds the owner's id of a record.
-    metadata : tuple of str
-        Names of columns that are kept as they are for people to read; nothing is learned from them.
-    sources : mapping
-        Names of declared columns to those the file gives them; a column it leaves out has the same name in both.
-    answers : {"majority", "ground_truth"}
-        Of tasks with several answers (Label Studio): the one most people gave, or only those marked as true.
+    delimiter, encoding, sheet : str, optional
+        None finds the delimiter, takes the mark's word or UTF-8, and the first sheet that shows.
+    owner_id, metadata
+        Columns that are kept as they are for people to read; nothing is learned from them.
     annotator : str, optional
         Take the answers of this person alone: an address or a number, as the export names them.
     sets : NamesSeveral, optional
@@ -113,11 +87,9 @@ class Layout:
 
     @property
     def image_shape(self) -> tuple[int, ...]:
-        """Shape of the values of an image: rows and columns of pixels, and of colour three a pixel."""
         return (self.height, self.width, 3) if self.colour else (self.height, self.width)
 
     def source_of(self, declared: str) -> str:
-        """Return the name the file gives a declared column."""
         return self.sources.get(declared, declared)
 
     def columns(self) -> tuple[str, ...]:
@@ -169,8 +141,34 @@ class BadRow:
     reason: str
 
     def __post_init__(self) -> None:
-        """See to it that the reason is a message, whoever gives it."""
         object.__setattr__(self, "reason", message_of(self.reason))
+
+
+BAD_ROWS_KEPT = 1000
+
+
+@dataclass(slots=True)
+class BadRowReport:
+    count: int = 0
+    kept: list[BadRow] = field(default_factory=list)
+
+    def add(self, rows: list[BadRow], *, count: int | None = None) -> None:
+        """Count the bad rows of one batch or part, of which only the first ones were kept."""
+        self.count += len(rows) if count is None else count
+        self.kept += rows[: BAD_ROWS_KEPT - len(self.kept)]
+
+    def sentence(self) -> str:
+        first = self.kept[0]
+        at = {"n": self.count, "line": first.line, "column": first.column, "reason": first.reason}
+        if first.column:
+            return as_plural_message(
+                "{n} bad row; it is line {line}, column {column}: {reason}",
+                "{n:,} bad rows; the first is line {line}, column {column}: {reason}",
+                **at,
+            )
+        return as_plural_message(
+            "{n} bad row; it is line {line}: {reason}", "{n:,} bad rows; the first is line {line}: {reason}", **at
+        )
 
 
 @dataclass(slots=True)

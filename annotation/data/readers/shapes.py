@@ -1,4 +1,4 @@
-"""What an upload has to offer before anybody said which column is which."""
+"""Shape of an upload before anybody said which column is which."""
 
 import csv
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
+from annotation.data.readers.cells import BadCell, check_storable
 from annotation.data.readers.delimited import DELIMITERS
 from annotation.data.readers.images import FILE_NAME
 from annotation.data.readers.json_lines import read_object
@@ -16,7 +17,6 @@ from annotation.data.readers.rows import FirstRows, Layout, refuse_wide
 from annotation.data.readers.sources import TextSource
 from annotation.data.readers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
-from annotation.tables.cells import BadCell, check_storable
 from privacy.wording import as_message
 
 HEAD_LINES = 100
@@ -40,7 +40,6 @@ class FileShape:
     sheet: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse too many columns, and names that neither a page nor the database can hold."""
         refuse_wide(len(self.columns))
         try:
             for name in (*self.columns, *self.controls, *self.people, *self.sheets):
@@ -89,7 +88,6 @@ def shape_of(
 
 
 def _head(source: TextSource) -> Iterator[str]:
-    """Yield the first lines; fewer where they are long, since all of them are held."""
     held = 0
     for line in islice(source.lines(), HEAD_LINES):
         yield line

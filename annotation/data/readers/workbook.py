@@ -40,7 +40,6 @@ class WorkbookReader:
         layout.require(self.header)
 
     def batches(self) -> Iterator[RawBatch]:
-        """Yield the rows in order; once."""
         for found, _ in self._answers:
             bad = [BadRow(line, column, MERGED) for line, column in found["merged"]]
             yield RawBatch(found["lines"], found["columns"], bad)

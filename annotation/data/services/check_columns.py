@@ -1,4 +1,4 @@
-"""The owner's columns must not tell a hidden check: beside it stand those that stand beside the pool's questions."""
+"""Check of the owner's columns, which must not tell hidden checks from questions of the pool."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,18 +12,17 @@ from privacy.wording import Message, as_message
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What an upload's mapping keeps for people: whether an id, and which columns, in their order."""
+    """Columns of the owner's that an upload keeps for people: whether an id, and which others, in their order."""
 
     has_id: bool = False
     columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, mapping: Mapping[str, Any]) -> Self:
-        """Return what stands beside the records of an upload with this mapping."""
         return cls("id" in mapping, tuple(mapping.get("metadata", ())))
 
     def difference_from(self, pool: Self) -> Message | None:
-        """Say by what a check of this upload is told from a question of the pool; None where by nothing."""
+        """Say what tells a check of this upload from a question of the pool; None where nothing does."""
         if pool.has_id and not self.has_id:
             return as_message("it lacks the id that stands beside the records of the pool")
         if lacking := [name for name in pool.columns if name not in self.columns]:
@@ -73,13 +72,12 @@ def refuse_telling_pool(*, project: Project, mapping: Mapping[str, Any]) -> None
 
 
 def _pools(project: Project) -> Iterable[dict[str, Any]]:
-    """Return the mappings of all that was uploaded to the pool, newest first."""
     uploads = Dataset.objects.filter(project=project, role=DatasetRole.POOL).exclude(state=DatasetState.REFUSED)
     return uploads.order_by("-pk").values_list("mapping", flat=True)
 
 
 def _difference(checks: Beside, pools: list[Beside]) -> Message | None:
-    """Say by what checks are told from the newest of the pool, where they look like none of it."""
+    """Say what tells checks from the newest of the pool, where they look like none of it."""
     if not pools or checks in pools:
         return None
     return checks.difference_from(pools[0])

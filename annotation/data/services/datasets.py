@@ -16,11 +16,13 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.files import File
 from django.core.files.storage import default_storage
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models.functions import Now
 
+from annotation import signals
 from annotation.data.pixels import PixelFile
 from annotation.data.readers.reading import Upload
+from annotation.data.readers.rows import BadRowReport
 from annotation.data.services import (
     charged_start,
     check_columns,
@@ -29,20 +31,18 @@ from annotation.data.services import (
     import_parts,
     mappings,
     pool_files,
+    registered,
     shared_rows,
-    tables,
     uploads,
 )
-from annotation.data.services.bad_rows import BadRowReport
-from annotation.data.services.import_parts import RECORD_COPY, RecordWriter
 from annotation.data.services.pictures import PictureSpool
+from annotation.data.services.records import RECORD_COLUMNS, RECORDS, RecordWriter
 from annotation.errors import (
     InvalidUpload,
     ScannerAway,
     UploadRefused,
     WorkCancelled,
 )
-from annotation.gates.services import runs
 from annotation.models import (
     BadRows,
     Dataset,
@@ -56,7 +56,7 @@ from annotation.models import (
     Record,
     WorkState,
 )
-from annotation.tables import sources
+from annotation.models.database import copied_into
 from annotation.work import scanning
 from annotation.work.services import attempts, files, interruptions, jobs
 from annotation.work.services.garbage_collection import collector_paused
@@ -82,13 +82,10 @@ def receive_upload(
     confirm_few: bool,
     send: bool = True,
 ) -> Dataset:
-    """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept.
-
-    `mapping` is that of `mappings.check_mapping`. A `charged_start` opens an account with the limit `start_epsilon`.
-    """
+    """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept."""
     uploads.check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
     shared_rows.refuse_beside_unread(project=project, role=role, uploader_id=uploaded_by.pk if uploaded_by else None)
-    tables.refuse_beside(project=project, role=role)
+    registered.refuse_beside(project=project, role=role)
     jobs.refuse_when_busy()
     starts = role == DatasetRole.CHARGED_START
     limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
@@ -126,15 +123,12 @@ def receive_upload(
 
 
 def import_dataset(*, job_id: UUID | str, on_progress: UploadProgress | None = None) -> None:
-    """Read an upload and store its rows, once however often it is called; who comes second finds nothing to do.
-
-    The rows, the state of the dataset and of the job commit together, so a killed attempt leaves nothing behind.
-    """
+    """Read an upload and store its rows, once however often it is called; all of it commits together."""
     job = Job.objects.select_related("project", "dataset__project").get(pk=job_id, kind=jobs.IMPORT)
     ending = ImportEnding()
     with attempts.attempt_at(job, ending) as lease:
         if lease is not None:
-            if (source := sources.source_of(job.dataset)) is not None:
+            if (source := registered.source_of(job.dataset)) is not None:
                 _register(source, job, lease)
             else:
                 _read(job.dataset, job, lease, ending.report, on_progress)
@@ -185,13 +179,12 @@ class ImportEnding(attempts.Ending):
 
 
 def _register(source: PoolSource, job: Job, lease: attempts.Lease) -> None:
-    """Read the ends of a table's files, and no row."""
     dataset = source.dataset
-    found, snapshot = sources.files_now(source, lease.check)
+    found, snapshot = registered.files_now(source, lease.check)
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=dataset.project_id)
-        tables.refuse_beside(project=dataset.project, role=dataset.role, is_table=True)
-        rows = sources.note_files(source, found, snapshot)
+        registered.refuse_beside(project=dataset.project, role=dataset.role, is_table=True)
+        rows = registered.note_files(source, found, snapshot)
         if not rows:
             raise UploadRefused(as_message("No row can be used: {reason}.", reason=as_message("the file holds none")))
         said = as_plural_message("{n:,} row of the table", "{n:,} rows of the table", n=rows)
@@ -227,9 +220,7 @@ def _read(
         if apart:
             rows, found = import_parts.collected(dataset, comparison)
             report.count, report.kept = found.count, found.kept
-            if dataset.in_columns:
-                pool_files.note_parts(dataset, import_parts.written_parts(dataset))
-            import_parts.forget_import_parts(dataset)
+            import_parts.store_parts(dataset, lease.check)
         else:
             on_rows = partial(_tell, lease, file, on_progress)
             rows = _copy(upload, dataset, lease, report, pixels, pictures, comparison, pool, on_rows)
@@ -252,7 +243,7 @@ def _read(
             pixels.close()
             dataset.pixels_sha256 = hashlib.file_digest(spool, "sha256").hexdigest()
             dataset.pixels.name = _keep_pixels(dataset, job, File(spool))
-        tables.refuse_beside(project=dataset.project, role=dataset.role)
+        registered.refuse_beside(project=dataset.project, role=dataset.role)
         shared_rows.refuse_shared(dataset, comparison)
         declared.refuse_more_than_declared(dataset)
         _finish(dataset, job, rows, report, file.size)
@@ -276,7 +267,7 @@ def _copy(
         if pool:
             writer = pool
         else:
-            copy = stack.enter_context(stack.enter_context(connection.cursor()).copy(RECORD_COPY))
+            copy = stack.enter_context(copied_into(RECORDS, RECORD_COLUMNS))
             writer = RecordWriter(copy, dataset_id=dataset.pk)
         for batch in upload.batches():
             lease.check()
@@ -296,7 +287,6 @@ def _copy(
 
 
 def _discard_unless_ready(dataset: Dataset, pool: pool_files.PoolWriter) -> None:
-    """Delete the columns of an attempt whose transaction did not commit."""
     if not Dataset.objects.filter(pk=dataset.pk, state=DatasetState.READY).exists():
         pool.discard()
 
@@ -322,7 +312,6 @@ def _tell_parts(
 
 
 def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: int, *, said: str = "") -> None:
-    """Mark dataset and job done in the transaction that holds the rows."""
     dataset.state = DatasetState.READY
     dataset.row_count = rows
     _write_report(dataset, report)
@@ -336,7 +325,7 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
     if dataset.role != DatasetRole.POOL:
         return
     if dataset.project.oracle == Oracle.CROWD:
-        runs.start_gate(dataset=dataset)
+        signals.pool_stored.send(Dataset, dataset=dataset)
     else:
         jobs.send_project_changed(dataset.project_id)
 
@@ -376,7 +365,7 @@ def read_again(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Jo
     """Open another job for an upload whose reading was cancelled; None where there is nothing to read."""
     with transaction.atomic():
         locked = Dataset.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=dataset.pk)
-        there = locked.upload or sources.source_of(locked)
+        there = locked.upload or registered.source_of(locked)
         if locked.state != DatasetState.RECEIVING or locked.job.state != WorkState.FAILED or not there:
             return None
         job = jobs.open_job(project=locked.project, kind=jobs.IMPORT, owner=owner)

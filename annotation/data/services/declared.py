@@ -1,12 +1,7 @@
-"""A project of a population holds no more records of one person than its owner declared.
-
-What people of a population lose is charged for so many records (`PeopleEvent`), so more of them would lose more than
-anybody paid for. The database refuses them as well (`annotation_check_declared`). Why a file is refused tells of other
-records of its people, so only who brought it learns of it.
-"""
+"""Refusal of more records of one person than a project declared to its population, and is charged for."""
 
 from annotation.budget.services.populations import names_more_than
-from annotation.data.services.references import reference_of
+from annotation.data.services.pseudonyms import reference_of
 from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import NamedTooOften
 from annotation.models import Dataset, DatasetRole, Record

@@ -60,7 +60,6 @@ def keep_draft(
 
 
 def shape_of_draft(draft: UploadDraft, reading: Mapping[str, Any] | None = None) -> FileShape:
-    """Return what the file has to offer, read as its mapping says or as `reading` does."""
     with draft.upload.open() as file:
         return mappings.look_at(file, draft.name, draft.mapping if reading is None else reading)
 
@@ -73,7 +72,6 @@ def preview_draft(draft: UploadDraft) -> Preview:
 
 
 def map_draft(*, draft: UploadDraft, mapping: Mapping[str, Any]) -> UploadDraft:
-    """Note which column is which."""
     mappings.check_mapping(mapping)
     draft.mapping = dict(mapping)
     draft.save(update_fields=["mapping"])
@@ -117,13 +115,11 @@ def upload_draft(*, draft: UploadDraft, by: User, confirmed: bool = False) -> Da
 
 
 def discard_draft(*, draft: UploadDraft) -> None:
-    """Throw a file away."""
     UploadDraft.objects.filter(pk=draft.pk).delete()
     default_storage.delete(str(draft.upload.name))
 
 
 def forget_old_drafts() -> int:
-    """Throw away what nobody came back to; return how many those were."""
     limit = models.ExpressionWrapper(Now() - timedelta(hours=KEPT_HOURS), output_field=models.DateTimeField())
     old = list(UploadDraft.objects.filter(created_at__lt=limit))
     for draft in old:

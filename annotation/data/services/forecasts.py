@@ -1,7 +1,4 @@
-"""Forecast of what passes the gate of a crowd project, from a file that is not stored yet; nothing of it is kept.
-
-It is as private as the file: for the person who brings the file, and in no table, log or job.
-"""
+"""Forecast of what passes a crowd's gate, from a file not stored yet; as private as the file, and kept nowhere."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,24 +10,20 @@ from annotation.budget import charges
 from annotation.choices.gates import gate_from
 from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.data.services import mappings, pool_files, uploads
+from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import FewWouldPass
-from annotation.gates.services import planning
 from annotation.models import Project, Query
-from annotation.tables.pseudonym_keys import site_pseudonyms
 from privacy.gate import columns
 from privacy.gate.forecast import GateForecast, PassingTexts
 
 # Of a longer file the first rows are counted, until enough texts pass.
-MOST_ROWS = planning.SURVEYED_ROWS
+MOST_ROWS = 200_000
 FIRST_LOOK_ROWS = 25_000
 
 
 @dataclass(frozen=True, slots=True)
 class UploadForecast:
-    """Texts of a file that would pass, and how many the first model still needs.
-
-    `rows` were counted; where they are not all of the file, more may pass than is said.
-    """
+    """Texts of a file that would pass, of the rows that were counted, and how many the first model still needs."""
 
     passing: PassingTexts
     needed: int
@@ -39,7 +32,6 @@ class UploadForecast:
 
     @property
     def is_too_little(self) -> bool:
-        """Whether fewer texts pass on average than the first model needs."""
         return self.passing.expected < self.needed
 
 
@@ -72,7 +64,6 @@ def forecast_upload(
 
 
 def refuse_few(found: UploadForecast | None) -> None:
-    """Raise `FewWouldPass` where fewer texts would pass than the first model needs."""
     if found is not None and found.is_too_little:
         passing = found.passing
         raise FewWouldPass(passing.expected, passing.low, passing.high, needed=found.needed)

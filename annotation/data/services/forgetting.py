@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 from django.core.files.storage import default_storage
-from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db import transaction
+from django.db.models import Case, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from annotation.data.services import drafts, pool_files
-from annotation.data.services.references import reference_of
+from annotation.data.readers.cells import BadCell, read_contributor
+from annotation.data.services import drafts, pool_files, registered
+from annotation.data.services.pseudonyms import reference_of, site_pseudonyms
 from annotation.errors import ForgettingRefused
 from annotation.models import (
     Arrival,
@@ -41,9 +42,6 @@ from annotation.models.exports import Export
 from annotation.models.people import IdempotentAnswer
 from annotation.models.quality import GoldQuery, Opinion, Review
 from annotation.models.retention import Forgetting
-from annotation.tables import sources
-from annotation.tables.cells import BadCell, read_contributor
-from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.work.services import files, jobs
 from privacy.wording import as_message
 
@@ -53,17 +51,9 @@ EMPTIED = re.compile(r"(?<=\d)-\d+$")
 # What a claim over the REST interface was answered with, kept for a repeated request, shows the question.
 SHOWS_A_QUESTION = '"leased_until"'
 
-EMPTY_RECORDS = """
-UPDATE annotation_record SET emptied = true, payload = NULL, contributor = NULL, label = NULL,
-    metadata = NULL, text = CASE WHEN text IS NOT NULL THEN '' END
-WHERE id IN ({chosen}) AND NOT emptied
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Emptied:
-    """How many rows an emptying met."""
-
     records: int
     questions: int
 
@@ -74,10 +64,15 @@ def empty_records(records: QuerySet[Record], *, project: Project) -> Emptied:
     Waits for the answers that are being stored at this moment, and whoever opens questions about these records waits
     for us, so that afterwards nobody is asked about them.
     """
-    chosen, values = records.filter(dataset__project=project).order_by().values("pk").query.sql_with_params()
-    with connection.cursor() as cursor:
-        cursor.execute(EMPTY_RECORDS.format(chosen=chosen), values)
-        emptied: int = cursor.rowcount
+    chosen = records.filter(dataset__project=project).order_by()
+    emptied = Record.objects.filter(emptied=False, pk__in=chosen.values("pk")).update(
+        emptied=True,
+        payload=None,
+        contributor=None,
+        label=None,
+        metadata=None,
+        text=Case(When(text__isnull=False, then=Value(""))),
+    )
     # A count of whole uploads is as private as they are, and is made again where somebody asks.
     Survey.objects.filter(dataset__project=project, dataset__records__emptied=True).delete()
     Survey.objects.filter(dataset__project=project, dataset__pool_parts__emptied_count__gt=0).delete()
@@ -125,12 +120,10 @@ def forget_shown(**about: Any) -> None:
 
 
 def forget_encounters(*, project: Project, contributor: bytes) -> None:
-    """Erase who was shown records of a contributor."""
     Encounter.objects.filter(project=project, contributor=contributor).delete()
 
 
 def emptied_rows(dataset: Dataset) -> NDArray[np.int64]:
-    """Return the rows of an upload that are empty slots, shape (n,), ascending."""
     rows = Record.objects.filter(dataset=dataset, emptied=True).order_by("row_number")
     return np.fromiter(rows.values_list("row_number", flat=True).iterator(), dtype=np.int64)
 
@@ -183,7 +176,7 @@ WAITING = (QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryStat
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What a project holds of a contributor, for the manager who is about to erase it."""
+    """Traces of a contributor in a project, for the manager who is about to erase them."""
 
     records: int
     uploads: tuple[Dataset, ...]
@@ -195,12 +188,11 @@ class Traces:
 
 
 def records_of(*, project: Project, contributor: bytes) -> QuerySet[Record]:
-    """Return the records of a contributor that lie in the database; only private uploads have any."""
+    """Return a contributor's records in the database; only private uploads have any."""
     return Record.objects.filter(dataset__project=project, dataset__role=DatasetRole.POOL, contributor=contributor)
 
 
 def traces_of(*, project: Project, name: str) -> Traces:
-    """Count what the project holds of a contributor, without changing anything."""
     contributor = pseudonym_of(name)
     records = records_of(project=project, contributor=contributor)
     in_columns = {
@@ -215,7 +207,7 @@ def traces_of(*, project: Project, name: str) -> Traces:
         waiting_questions=questions.filter(state__in=WAITING).count(),
         answers=Label.objects.filter(query__in=questions).count(),
         passed_gate=GateRun.objects.filter(dataset__in=uploads, state=GateState.COMMITTED).exists(),
-        registered_tables=sources.tables_of(project).count(),
+        registered_tables=registered.tables_of(project).count(),
     )
 
 
@@ -231,11 +223,7 @@ def pseudonym_of(name: str) -> bytes:
 
 
 def request_forgetting(*, project: Project, name: str, actor: str, send: bool = True) -> Forgetting:
-    """Open the job that forgets a contributor; asked for twice before it is done, it is one.
-
-    Refused where the project holds nothing of theirs, and while something reads whole uploads, since what it has read
-    is out of reach; both is over soon, and says nothing about the contributor.
-    """
+    """Open the job that forgets a contributor, or return the one that stands; refused while uploads are read."""
     contributor = pseudonym_of(name)
     reference = reference_of(project=project, contributor=contributor)
     with transaction.atomic():
@@ -263,7 +251,6 @@ def request_forgetting(*, project: Project, name: str, actor: str, send: bool = 
 
 
 def refuse_while_read(project: Project) -> None:
-    """Refuse while an upload is being stored or passes the gate."""
     if Dataset.objects.filter(project=project, state=DatasetState.RECEIVING).exists():
         raise ForgettingRefused("An upload is being read. Try again once it is stored.")
     if GateRun.objects.filter(project=project, state=GateState.RUNNING).exists():
@@ -278,7 +265,7 @@ def _holds(project: Project, contributor: bytes) -> bool:
 def _nothing_found(project: Project) -> str:
     if project.arrival == Arrival.STREAM:
         return "A stream stores no contributors, so nothing in it can be told to be theirs."
-    if sources.tables_of(project).exists():
+    if registered.tables_of(project).exists():
         return as_message(
             "This site keeps no record that names that contributor. Rows of a registered table are its owner's: write "
             "the table again without them and register it anew, which the gate charges like another upload."

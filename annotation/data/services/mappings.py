@@ -1,4 +1,4 @@
-"""Which column of a file is which: checked, suggested from what is known, and turned into what a reader takes."""
+"""Mappings of columns: checked, suggested from what is known, and turned into what a reader takes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,6 +9,7 @@ from django.conf import settings
 
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
+from annotation.data.readers.cells import BadCell, check_storable
 from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.guessing import guess_columns, remembered
 from annotation.data.readers.reading import Format, detect_format
@@ -16,7 +17,6 @@ from annotation.data.readers.rows import AnswersKept, Layout
 from annotation.data.readers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
-from annotation.tables.cells import BadCell, check_storable
 from privacy.wording import as_message
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})
@@ -72,7 +72,6 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a mapping."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -82,7 +81,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _check_reading(mapping: Mapping[str, Any]) -> None:
-    """Refuse what cannot say how a file is written."""
     if mapping.get("encoding", Encoding.UTF_8) not in list(Encoding):
         raise InvalidUpload(as_message("encoding: must be one of {possible}", possible=", ".join(Encoding)))
     if "sheet" in mapping and not (isinstance(mapping["sheet"], str) and mapping["sheet"]):
@@ -161,7 +159,6 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
 
 
 def look_at(file: Any, name: str, reading: Mapping[str, Any]) -> FileShape:
-    """Return what a file has to offer, read as `reading` says."""
     file.seek(0)
     return shape_of(
         cast("BinaryIO", file),
@@ -188,7 +185,7 @@ def suggested_mapping(*, project: Project, role: str, shape: FileShape, reading:
 
 
 def _wanted(project: Project, role: str) -> Layout:
-    """Return what an upload should have; a contributor only where one is needed, because each is a person's name."""
+    """Return what an upload should have; a contributor only where one is needed, since each is a person's name."""
     pool = role == DatasetRole.POOL
     named = pool and project.privacy_unit == PrivacyUnit.CONTRIBUTOR
     mapping = {"contributor": "contributor"} if named else {}

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
 
-from django.db import connection
-
+from annotation import selectors
 from annotation.data.pixels import png_of
 from annotation.data.readers.rows import KeptPicture
 from annotation.models import Dataset, Record
+from annotation.models.database import copied_into
 from annotation.work.services import attempts, files
 
-PICTURE_COPY = "COPY annotation_picture (record_id, width, height, content) FROM STDIN (FORMAT BINARY)"
+PICTURE_COLUMNS = ("record_id", "width", "height", "content")
 PICTURE_TYPES = ("int8", "int2", "int2", "bytea")
 
 
 class PictureSpool:
-    """Pictures in the order of the upload's rows, some of which have none; only one of them is in memory at a time."""
+    """Pictures in the order of the upload's rows, some of which have none; one at a time is in memory."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -26,7 +26,6 @@ class PictureSpool:
         self._sizes = array("l")
 
     def append(self, pictures: Sequence[KeptPicture | None]) -> None:
-        """Keep the pictures of a batch of rows."""
         for picture in pictures:
             if picture is None:
                 self._sizes.extend((0, 0, 0))
@@ -40,8 +39,7 @@ class PictureSpool:
             return
         rows = Record.objects.filter(dataset=dataset).order_by("row_number")
         ids = array("q", rows.values_list("pk", flat=True).iterator())
-        with connection.cursor() as cursor, cursor.copy(PICTURE_COPY) as copy:
-            copy.set_types(PICTURE_TYPES)
+        with copied_into("annotation_picture", PICTURE_COLUMNS, PICTURE_TYPES) as copy:
             for record_id, picture in zip(ids, self._kept(), strict=True):
                 lease.check()
                 if picture:
@@ -54,17 +52,8 @@ class PictureSpool:
             yield KeptPicture(width, height, self._file.read(length)) if length else None
 
 
-# Of a question that was asked alone, as the process of the label pages may read it.
-PICTURE = "SELECT content FROM annotation_asked_picture(%s)"
-SMALL_PICTURE = """
-SELECT width, height, CASE WHEN octet_length(content) <= %s THEN content END FROM annotation_asked_picture(%s)
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class ShownImage:
-    """An image as a browser shows it."""
-
     content: bytes
     content_type: str
 
@@ -79,20 +68,15 @@ class ImageAhead:
 
 
 def shown_image(record: Record) -> ShownImage:
-    """Return what is shown of a record somebody was asked about."""
-    with connection.cursor() as cursor:
-        cursor.execute(PICTURE, [record.pk])
-        row = cursor.fetchone()
-    return ShownImage(image_of(record), "image/png") if row is None else ShownImage(bytes(row[0]), "image/webp")
+    picture = selectors.asked_picture(record)
+    return ShownImage(image_of(record), "image/png") if picture is None else ShownImage(picture.content, "image/webp")
 
 
 def image_ahead(record: Record, *, height: int, width: int, most_bytes: int) -> ImageAhead:
-    """Return what a page needs to know of a record's image before it is there; those have the declared size."""
-    with connection.cursor() as cursor:
-        cursor.execute(SMALL_PICTURE, [most_bytes, record.pk])
-        row = cursor.fetchone()
-    if row is not None:
-        return ImageAhead(row[0], row[1], row[2] and ShownImage(bytes(row[2]), "image/webp"))
+    picture = selectors.asked_picture(record, most_bytes=most_bytes)
+    if picture is not None:
+        small = ShownImage(picture.content, "image/webp") if picture.content else None
+        return ImageAhead(picture.width, picture.height, small)
     content = image_of(record) if height * width <= most_bytes else b""
     # Noise in colour takes three bytes a pixel.
     is_small = 0 < len(content) <= most_bytes

@@ -1,4 +1,4 @@
-"""Pools of a crowd as columns in storage: written while an upload is read, emptied where somebody is forgotten.
+"""Pools of a crowd as columns in storage, or as records: written while an upload is read, read by gates, emptied.
 
 A file appears under a name of its own, whole or not at all, and the catalogue (`PoolPart`) takes it up in the
 transaction that makes the upload ready. Emptying writes another file and has the catalogue name that one; the old one
@@ -11,6 +11,7 @@ import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
@@ -22,17 +23,112 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from numpy.typing import NDArray
 
+from annotation.data.readers.cells import Pseudonyms
 from annotation.data.readers.rows import RowBatch
+from annotation.data.services import registered
+from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import UploadRefused
-from annotation.gates.services import pool_rows
-from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project
+from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project, Record, SourceFile
 from annotation.models.imports import ImportPart
-from annotation.tables.pseudonym_keys import site_pseudonyms
-from annotation.tables.pseudonyms import Pseudonyms
 from annotation.work.services import files
+from privacy.errors import UnsoundCombination
 from privacy.gate import columns
+from privacy.gate.columns import NOBODY, read_columns
+from privacy.gate.engine import PoolFile, Tell
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
+
+BATCH_ROWS = 65_536
+GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
+# A part may be rewritten while somebody reads the pool: the next look at the catalogue finds the new file.
+TRIES = 5
+
+
+def unheard(read: int) -> None:
+    """Tell nobody."""
+
+
+def records(dataset: Dataset, tell: Tell = unheard, *, contributors: bool = True) -> Iterator[pa.RecordBatch]:
+    """Stream an upload in the order of its rows, which is the order of the coins."""
+    if registered.source_of(dataset) is not None:
+        raise UnsoundCombination("Rows of a registered table are read by its gate alone, which pays for it.")
+    yield from (_columns if dataset.in_columns else _rows)(dataset, tell, contributors)
+
+
+def records_of_all(uploads: Sequence[Dataset], tell: Tell) -> Iterator[pa.RecordBatch]:
+    """Stream uploads one after the other; `tell` hears of the rows of all."""
+    before = 0
+    for upload in uploads:
+        yield from records(upload, partial(_tell_after, tell, before))
+        before += upload.row_count
+
+
+def _tell_after(tell: Tell, before: int, read: int) -> None:
+    tell(before + read)
+
+
+def files_of(*uploads: Dataset) -> list[PoolFile]:
+    """Return the files of uploads, one upload after the other, in the order of their rows."""
+    found: list[PoolFile] = []
+    first = 0
+    for upload in uploads:
+        # The site's own files, or those of a registered table, and never both.
+        own = PoolPart.objects.filter(dataset=upload).values_list("pk", "file", "sha256", "row_count")
+        elsewhere = SourceFile.objects.filter(source=upload.pk).values_list("pk", "name", "sha256", "row_count")
+        for pk, name, sha256, rows in (*own.order_by("number"), *elsewhere.order_by("number")):
+            found.append(PoolFile(pk, name, sha256, first, rows))
+            first += rows
+    return found
+
+
+def file_rows(file: PoolFile, contributors: bool) -> Iterator[pa.RecordBatch]:
+    content, sha256 = current_content(file)
+    yield from read_columns(content, sha256, contributors=contributors)
+
+
+def current_content(file: PoolFile) -> tuple[bytes, str]:
+    """Return the bytes of a part as it stands now, and the digest they must have."""
+    for _ in range(TRIES):
+        part = PoolPart.objects.get(pk=file.number)
+        try:
+            return content_of(part), part.sha256
+        except FileNotFoundError:
+            continue
+    raise FileNotFoundError(file.name)
+
+
+def content_of(part: PoolPart) -> bytes:
+    """Return the bytes of a part's file, unchecked."""
+    with default_storage.open(part.file) as stored:
+        content: bytes = stored.read()
+    return content
+
+
+def _columns(dataset: Dataset, tell: Tell, contributors: bool) -> Iterator[pa.RecordBatch]:
+    for file in files_of(dataset):
+        read = file.first_row
+        for batch in file_rows(file, contributors):
+            read += batch.num_rows
+            tell(read)
+            yield batch
+
+
+def _rows(dataset: Dataset, tell: Tell, contributors: bool) -> Iterator[pa.RecordBatch]:
+    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("text", "contributor", "emptied")
+    texts: list[str | None] = []
+    people: list[bytes | memoryview[int] | None] = []
+    read = 0
+    for text, contributor, emptied in rows.iterator(chunk_size=BATCH_ROWS):
+        # An empty slot keeps its place among the coins, says nothing, and is nobody's.
+        texts.append(text)
+        people.append(NOBODY if emptied else contributor)
+        if len(texts) == BATCH_ROWS:
+            read += len(texts)
+            tell(read)
+            yield pa.record_batch([texts, people], schema=GATE_SCHEMA)
+            texts, people = [], []
+    yield pa.record_batch([texts, people], schema=GATE_SCHEMA)
+
 
 # Emptying one row writes so many again.
 PART_ROWS = 262_144
@@ -41,8 +137,6 @@ PREFIX = "pool-"
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file of columns that no catalogue names yet."""
-
     file: str
     sha256: str
     row_count: int
@@ -50,11 +144,7 @@ class WrittenFile:
 
 
 def lies_in_columns(project: Project, role: str) -> bool:
-    """Say whether the rows of an upload go into columns in storage, and none of them into the database.
-
-    Those of a crowd's pool do, which nobody is shown: unless the site keeps all rows in the database, or the database
-    has to count how many a person of a population brought.
-    """
+    """Say whether the rows of an upload go into columns in storage: those of a crowd's pool, which nobody is shown."""
     return (
         role == DatasetRole.POOL
         and project.oracle == Oracle.CROWD
@@ -78,7 +168,6 @@ class PoolWriter:
         self.rows = 0
 
     def write(self, batch: RowBatch) -> None:
-        """Write every row of a batch."""
         assert batch.texts is not None
         table = columns.pool_rows(batch.texts, people_of(batch.contributors, self._pseudonyms))
         self.rows += table.num_rows
@@ -94,18 +183,16 @@ class PoolWriter:
                 self.close()
 
     def close(self) -> None:
-        """Store the file that is being written, if one is."""
         if self._writer is None or self._spool is None:
             return
         self._writer.close()
         name = f"{self._base}-{len(self.written)}.parquet"
-        sha256 = _stored(self._spool, name)
+        sha256 = store_file(self._spool, name)
         self.written.append(WrittenFile(name, sha256, self._writer.rows, self._named))
         self._spool.close()
         self._spool, self._writer, self._named = None, None, False
 
     def discard(self) -> None:
-        """Delete all files: nobody will take them up."""
         if self._spool is not None:
             self._spool.close()
         discard([asdict(each) for each in self.written])
@@ -135,7 +222,6 @@ def note_parts(dataset: Dataset, written: Iterable[WrittenFile]) -> None:
 
 
 def discard(written: Iterable[dict[str, Any]]) -> None:
-    """Delete files that no catalogue names."""
     for each in written:
         files.delete(each["file"])
 
@@ -156,7 +242,6 @@ def known_files() -> set[str]:
 
 
 def is_known(name: str) -> bool:
-    """Say whether a file of columns belongs to an upload by now."""
     return (
         PoolPart.objects.filter(file=name).exists()
         or ImportPart.objects.filter(pool_files__contains=[{"file": name}]).exists()
@@ -166,17 +251,16 @@ def is_known(name: str) -> bool:
 def contributor_parts(*, project: Project, contributor: bytes) -> Iterator[tuple[PoolPart, NDArray[np.int64]]]:
     """Yield the parts that hold rows of a contributor, with these rows; only private uploads are kept so."""
     for part in PoolPart.objects.filter(dataset__project=project, named=True).select_related("dataset").order_by("pk"):
-        rows = columns.contributor_rows(pool_rows.content_of(part), part.sha256, contributor)
+        rows = columns.contributor_rows(content_of(part), part.sha256, contributor)
         if rows.size:
             yield part, rows
 
 
 def uploads_naming(contributor: bytes) -> set[int]:
-    """Return the uploads of the whole site in which a contributor has rows."""
     found = set()
     for part in PoolPart.objects.filter(named=True).order_by("pk"):
         if part.dataset_id not in found:
-            rows = columns.contributor_rows(pool_rows.content_of(part), part.sha256, contributor)
+            rows = columns.contributor_rows(content_of(part), part.sha256, contributor)
             found |= {part.dataset_id} if rows.size else set()
     return found
 
@@ -197,9 +281,9 @@ def empty_part(part: PoolPart, rows: NDArray[np.int64] | None) -> int:
     folder = old.rpartition("/")[0]
     with tempfile.TemporaryFile() as spool:
         target = cast(BinaryIO, spool)
-        part.emptied_count = columns.emptied(pool_rows.content_of(part), part.sha256, rows, target)
+        part.emptied_count = columns.emptied(content_of(part), part.sha256, rows, target)
         part.file = f"{folder}/{PREFIX}{secrets.token_hex(8)}-{part.number}.parquet"
-        part.sha256 = _stored(spool, part.file)
+        part.sha256 = store_file(spool, part.file)
     part.named = part.named and part.emptied_count < part.row_count
     part.save(update_fields=["file", "sha256", "emptied_count", "named"])
     # What fails here is found by `drop_unknown`.
@@ -208,12 +292,10 @@ def empty_part(part: PoolPart, rows: NDArray[np.int64] | None) -> int:
 
 
 def emptied_datasets(project: Project) -> "QuerySet[Dataset]":
-    """Return the uploads in columns that have empty slots."""
     return Dataset.objects.filter(project=project, pool_parts__emptied_count__gt=0).distinct()
 
 
 def held_rows(parts: "QuerySet[PoolPart]") -> int:
-    """Return how many rows of some parts are not empty."""
     found = parts.aggregate(n=Sum(F("row_count") - F("emptied_count"), default=0))["n"]
     return int(found)
 
@@ -224,8 +306,7 @@ def _is_counted(project: Project) -> bool:
     return account.unit == "record" and quota_of(account) is not None
 
 
-def _stored(spool: IO[bytes], name: str) -> str:
-    """Store a finished file under a name nobody has, and return its digest."""
+def store_file(spool: IO[bytes], name: str) -> str:
     spool.seek(0)
     sha256 = hashlib.file_digest(cast(io.BufferedReader, spool), "sha256").hexdigest()
     spool.seek(0)

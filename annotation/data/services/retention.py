@@ -35,10 +35,7 @@ UNOWNED_AFTER = timedelta(hours=6)
 
 
 def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
-    """Delete files no upload knows: whoever received them died before the upload was stored; return how many.
-
-    They may name contributors, and nobody will ever read them.
-    """
+    """Delete files no upload knows, whose receiver died before it was stored; return how many."""
     owned = {name for pair in Dataset.objects.values_list("upload", "pixels").iterator() for name in pair if name}
     owned |= set(UploadDraft.objects.values_list("upload", flat=True))
     owned |= pool_files.known_files()
@@ -55,7 +52,6 @@ def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
 
 
 def _kept_files() -> Iterator[str]:
-    """Yield the names under which uploads, their pixels and their columns are kept."""
     for name in files.names_in(uploads.FOLDER):
         _, folder, file = name.rsplit("/", 2)
         if folder == uploads.DRAFTS or file.startswith(("upload", "pixels-", pool_files.PREFIX)):
@@ -69,7 +65,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One kind of thing: how long it is kept, how many of it are over that now, and when the next is."""
+    """One kind: how long it is kept, how much of it is over that now, and when the next is."""
 
     kind: str
     days: int | None
@@ -78,7 +74,6 @@ class Due:
 
 
 def retention_of(project: Project) -> Retention:
-    """Return the project's periods, the defaults where nobody chose any."""
     found, _made = Retention.objects.get_or_create(project=project)
     return found
 
@@ -133,93 +128,93 @@ def erase_overdue(*, project: Project, now: datetime | None = None) -> Mapping[s
     return gone
 
 
-def _earliest(rows: "QuerySet[Any]", field: str) -> datetime | None:
-    found: datetime | None = rows.aggregate(at=Min(field))["at"]
-    return found
-
-
 def _mark_slots(project: Project, now: datetime) -> None:
     slots = Dataset.objects.filter(project=project, role=DatasetRole.POOL).aggregate(n=Max("row_count"))["n"] or 0
     SlotMark.objects.get_or_create(project=project, day=now.date(), defaults={"slots": slots})
 
 
-def _old_records(project: Project, cutoff: datetime) -> QuerySet[Record]:
-    private = Record.objects.filter(dataset__project=project, dataset__role__in=PRIVATE, emptied=False)
-    if project.arrival != Arrival.STREAM:
-        return private.filter(dataset__state=DatasetState.READY, dataset__created_at__lt=cutoff)
-    mark = SlotMark.objects.filter(project=project, day__lte=cutoff.date()).order_by("-day").first()
-    return private.filter(dataset__role=DatasetRole.POOL, row_number__lt=mark.slots if mark else 0)
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Rows of one kind, the field they are dated by, and how those are erased that are older than a moment."""
+
+    rows: Callable[[Project], "QuerySet[Any]"]
+    dated: str
+    erase_old: Callable[[Project, "QuerySet[Any]", datetime], int]
+
+    def old(self, project: Project, cutoff: datetime) -> "QuerySet[Any]":
+        return self.rows(project).filter(**{f"{self.dated}__lt": cutoff})
+
+    def overdue(self, project: Project, cutoff: datetime) -> int:
+        return self.old(project, cutoff).count()
+
+    def oldest(self, project: Project, cutoff: datetime) -> datetime | None:
+        """Return when the oldest row was made that is not overdue."""
+        found: datetime | None = (
+            self.rows(project).filter(**{f"{self.dated}__gte": cutoff}).aggregate(at=Min(self.dated))["at"]
+        )
+        return found
+
+    def erase(self, project: Project, cutoff: datetime) -> int:
+        return self.erase_old(project, self.old(project, cutoff), cutoff)
 
 
-def _old_parts(project: Project, cutoff: datetime) -> QuerySet[PoolPart]:
-    return PoolPart.objects.filter(
-        dataset__project=project, dataset__state=DatasetState.READY, dataset__created_at__lt=cutoff
-    )
+class RecordRule:
+    """The rule of records: those of uploads have their upload's age, those of a stream the day they came."""
 
+    def overdue(self, project: Project, cutoff: datetime) -> int:
+        return self._records(project, cutoff).count() + pool_files.held_rows(self._parts(project, cutoff))
 
-def _overdue_records(project: Project, cutoff: datetime) -> int:
-    return _old_records(project, cutoff).count() + pool_files.held_rows(_old_parts(project, cutoff))
+    def oldest(self, project: Project, cutoff: datetime) -> datetime | None:
+        if project.arrival == Arrival.STREAM:
+            mark = SlotMark.objects.filter(project=project, day__gt=cutoff.date(), slots__gt=0).order_by("day").first()
+            start = timezone.get_default_timezone()
+            return None if mark is None else datetime.combine(mark.day, datetime.min.time(), start)
+        private = Dataset.objects.filter(project=project, role__in=PRIVATE, created_at__gte=cutoff)
+        held = Q(records__emptied=False) | Q(pool_parts__emptied_count__lt=F("pool_parts__row_count"))
+        found: datetime | None = private.filter(held).aggregate(at=Min("created_at"))["at"]
+        return found
 
+    def erase(self, project: Project, cutoff: datetime) -> int:
+        in_columns = pool_files.empty_parts(self._parts(project, cutoff))
+        return in_columns + forgetting.empty_records(self._records(project, cutoff), project=project).records
 
-def _oldest_record(project: Project, cutoff: datetime) -> datetime | None:
-    if project.arrival == Arrival.STREAM:
-        mark = SlotMark.objects.filter(project=project, day__gt=cutoff.date(), slots__gt=0).order_by("day").first()
-        start = timezone.get_default_timezone()
-        return None if mark is None else datetime.combine(mark.day, datetime.min.time(), start)
-    private = Dataset.objects.filter(project=project, role__in=PRIVATE, created_at__gte=cutoff)
-    held = Q(records__emptied=False) | Q(pool_parts__emptied_count__lt=F("pool_parts__row_count"))
-    return _earliest(private.filter(held), "created_at")
+    def _records(self, project: Project, cutoff: datetime) -> QuerySet[Record]:
+        private = Record.objects.filter(dataset__project=project, dataset__role__in=PRIVATE, emptied=False)
+        if project.arrival != Arrival.STREAM:
+            return private.filter(dataset__state=DatasetState.READY, dataset__created_at__lt=cutoff)
+        mark = SlotMark.objects.filter(project=project, day__lte=cutoff.date()).order_by("-day").first()
+        return private.filter(dataset__role=DatasetRole.POOL, row_number__lt=mark.slots if mark else 0)
 
-
-def _empty_records(project: Project, cutoff: datetime) -> int:
-    in_columns = pool_files.empty_parts(_old_parts(project, cutoff))
-    return in_columns + forgetting.empty_records(_old_records(project, cutoff), project=project).records
+    def _parts(self, project: Project, cutoff: datetime) -> QuerySet[PoolPart]:
+        ready = PoolPart.objects.filter(dataset__project=project, dataset__state=DatasetState.READY)
+        return ready.filter(dataset__created_at__lt=cutoff)
 
 
 def _answered(project: Project) -> QuerySet[Query]:
+    """Return finished questions with when their last answer was given."""
     done = Assignment.objects.filter(query=OuterRef("pk"), finished_at__isnull=False)
+    open_ones = Assignment.objects.filter(query=OuterRef("pk"), finished_at=None)
     # Strangers must not learn from what stays where others answered otherwise; experts have such a question to settle.
     finished = (*FINISHED, QueryState.DISPUTED) if project.oracle == Oracle.CROWD else FINISHED
-    return Query.objects.filter(Exists(done), project=project, state__in=finished, emptied=False)
+    questions = Query.objects.filter(Exists(done), ~Exists(open_ones), project=project, state__in=finished)
+    return questions.filter(emptied=False).annotate(last=Max("assignments__finished_at"))
 
 
-def _old_answers(project: Project, cutoff: datetime) -> QuerySet[Query]:
-    late = Assignment.objects.filter(query=OuterRef("pk")).filter(Q(finished_at=None) | Q(finished_at__gte=cutoff))
-    return _answered(project).filter(~Exists(late))
-
-
-def _oldest_answer(project: Project, cutoff: datetime) -> datetime | None:
-    last = _answered(project).annotate(last=Max("assignments__finished_at")).filter(last__gte=cutoff)
-    return _earliest(last, "last")
-
-
-def _empty_answers(project: Project, cutoff: datetime) -> int:
-    old = list(_old_answers(project, cutoff).values_list("pk", flat=True))
-    if not old:
+def _empty_answers(project: Project, old: QuerySet[Query], cutoff: datetime) -> int:
+    ids = list(old.values_list("pk", flat=True))
+    if not ids:
         return 0
-    behind = Record.objects.filter(query__in=old, dataset__role=DatasetRole.POOL)
+    behind = Record.objects.filter(query__in=ids, dataset__role=DatasetRole.POOL)
     forgetting.empty_records(behind, project=project)
     # In a crowd project no record hangs on a question; there its text was shown to many and stays.
-    forgetting.empty_questions(Query.objects.filter(pk__in=old), project=project)
-    return len(old)
+    forgetting.empty_questions(Query.objects.filter(pk__in=ids), project=project)
+    return len(ids)
 
 
-def _old_comments(project: Project, cutoff: datetime) -> QuerySet[Report]:
-    return Report.objects.filter(project=project, resolved_at__lt=cutoff)
-
-
-def _oldest_comment(project: Project, cutoff: datetime) -> datetime | None:
-    return _earliest(Report.objects.filter(project=project, resolved_at__gte=cutoff), "resolved_at")
-
-
-def _delete_comments(project: Project, cutoff: datetime) -> int:
+def _delete_comments(project: Project, old: QuerySet[Report], cutoff: datetime) -> int:
     skipped = Assignment.objects.filter(project=project, finished_at__lt=cutoff).exclude(skip_reason="")
     skipped.update(skip_reason="")
-    return _old_comments(project, cutoff).delete()[0]
-
-
-def _old_uploads(project: Project, cutoff: datetime) -> QuerySet[Dataset]:
-    return _with_report(project).filter(created_at__lt=cutoff)
+    return old.delete()[0]
 
 
 def _with_report(project: Project) -> QuerySet[Dataset]:
@@ -227,47 +222,22 @@ def _with_report(project: Project) -> QuerySet[Dataset]:
     return read.exclude(bad_row_report=[], upload="")
 
 
-def _oldest_upload(project: Project, cutoff: datetime) -> datetime | None:
-    return _earliest(_with_report(project).filter(created_at__gte=cutoff), "created_at")
-
-
-def _clear_uploads(project: Project, cutoff: datetime) -> int:
-    old = list(_old_uploads(project, cutoff).values_list("pk", flat=True))
-    for dataset_id in old:
+def _clear_uploads(project: Project, old: QuerySet[Dataset], cutoff: datetime) -> int:
+    ids = list(old.values_list("pk", flat=True))
+    for dataset_id in ids:
         datasets.forget_upload(dataset_id=dataset_id)
-    return Dataset.objects.filter(pk__in=old).update(bad_row_report=[])
+    return Dataset.objects.filter(pk__in=ids).update(bad_row_report=[])
 
 
-def _old_actions(project: Project, cutoff: datetime) -> QuerySet[Action]:
-    return Action.objects.filter(project=project, created_at__lt=cutoff)
-
-
-def _oldest_action(project: Project, cutoff: datetime) -> datetime | None:
-    return _earliest(Action.objects.filter(project=project, created_at__gte=cutoff), "created_at")
-
-
-def _delete_actions(project: Project, cutoff: datetime) -> int:
+def _delete_actions(project: Project, old: QuerySet[Action], cutoff: datetime) -> int:
     # The database checks the age by its own clock, which may be a little behind ours.
-    return _old_actions(project, cutoff - timedelta(minutes=1)).delete()[0]
+    return old.filter(created_at__lt=cutoff - timedelta(minutes=1)).delete()[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How one kind is found and erased, given the moment before which it is too old."""
-
-    overdue: Callable[[Project, datetime], int]
-    oldest: Callable[[Project, datetime], datetime | None]
-    erase: Callable[[Project, datetime], int]
-
-
-def _number(overdue: Callable[[Project, datetime], "QuerySet[Any]"]) -> Callable[[Project, datetime], int]:
-    return lambda project, cutoff: overdue(project, cutoff).count()
-
-
-RULES = {
-    "records": Rule(_overdue_records, _oldest_record, _empty_records),
-    "answers": Rule(_number(_old_answers), _oldest_answer, _empty_answers),
-    "comments": Rule(_number(_old_comments), _oldest_comment, _delete_comments),
-    "uploads": Rule(_number(_old_uploads), _oldest_upload, _clear_uploads),
-    "actions": Rule(_number(_old_actions), _oldest_action, _delete_actions),
+RULES: Mapping[str, Rule | RecordRule] = {
+    "records": RecordRule(),
+    "answers": Rule(_answered, "last", _empty_answers),
+    "comments": Rule(lambda project: Report.objects.filter(project=project), "resolved_at", _delete_comments),
+    "uploads": Rule(_with_report, "created_at", _clear_uploads),
+    "actions": Rule(lambda project: Action.objects.filter(project=project), "created_at", _delete_actions),
 }

@@ -30,8 +30,8 @@ from annotation.data.readers.digests import (
     text_digests,
 )
 from annotation.data.readers.rows import RowBatch
+from annotation.data.services import pool_files
 from annotation.errors import InvalidUpload, RowsShared
-from annotation.gates.services import pool_rows
 from annotation.models import (
     STREAM_JOB,
     DataKind,
@@ -64,10 +64,7 @@ RULE = as_message("a row is private or public, for training or for testing, and 
 
 
 class ComparedRows:
-    """What an upload is compared with while its rows are read; other data may come to stand meanwhile.
-
-    With `keep` the digests of its rows are kept where they will be wanted: who reads only a part keeps none.
-    """
+    """Comparison of an upload while its rows are read; with `keep` their digests are kept where they will be wanted."""
 
     def __init__(self, dataset: Dataset, *, keep: bool = True) -> None:
         self._dataset = dataset
@@ -81,7 +78,6 @@ class ComparedRows:
         self.shared = False
 
     def add(self, batch: RowBatch) -> None:
-        """Compare the rows of a batch, in the order of the upload."""
         if not self._keeps and (self.shared or not len(self._known)):
             return
         if not batch.count:
@@ -97,16 +93,12 @@ class ComparedRows:
 
 
 def others_of(dataset: Dataset) -> QuerySet[Dataset]:
-    """Return the data of the project that stand in another role."""
     standing = Dataset.objects.filter(project=dataset.project_id, state=DatasetState.READY)
     return standing.exclude(role=dataset.role)
 
 
 def refuse_shared(dataset: Dataset, comparison: ComparedRows) -> None:
-    """Raise `RowsShared` if a row of the upload stands elsewhere, in the transaction that makes the upload ready.
-
-    The rows are stored by then. What stands is compared twice: at leisure first, and what came since under the lock.
-    """
+    """Raise `RowsShared` if a stored row stands elsewhere: looked up at leisure first, then again under the lock."""
     seen: dict[int, int] = dict.fromkeys(comparison.compared, -1)
     overlapping: list[Dataset] = []
     for locked in (False, True):
@@ -142,7 +134,6 @@ def shared_records(*, project: Project, values: Sequence[Any], others: Iterable[
 
 
 def digests_of_sets(ids: Iterable[int]) -> Digests:
-    """Return the distinct digests of the rows of whole data sets, in order."""
     # The job's id is never given twice, not even in a database that was restored.
     found = Dataset.objects.filter(pk__in=list(ids)).order_by("pk").values_list("job", flat=True)
     return _kept_digests(tuple(found))
@@ -164,7 +155,7 @@ def stored_digests(dataset: Dataset, *, first: int = 0) -> Iterator[Digests]:
         return
     if dataset.in_columns:
         read = 0
-        for rows in pool_rows.records(dataset, contributors=False):
+        for rows in pool_files.records(dataset, contributors=False):
             if read + rows.num_rows > first:
                 yield of(columns.plain_texts(rows).slice(max(0, first - read)))
             read += rows.num_rows
@@ -203,10 +194,7 @@ def _words(dataset: Dataset, comparison: ComparedRows, overlapping: Sequence[Dat
 
 
 def refuse_beside_unread(*, project: Project, role: str, uploader_id: int | None) -> None:
-    """Raise `InvalidUpload` where an upload would be compared with private rows that who brings it may not read.
-
-    It follows from who brought what alone. In a project of experts managers read everything, as the site's commands do.
-    """
+    """Refuse an upload that would be compared with private rows that who brings it may not read."""
     if project.oracle == Oracle.TRUSTED or uploader_id is None:
         return
     private = Dataset.objects.filter(project=project, role__in=PRIVATE_ROLES).exclude(state=DatasetState.REFUSED)
@@ -215,7 +203,6 @@ def refuse_beside_unread(*, project: Project, role: str, uploader_id: int | None
 
 
 def _shared_rows(dataset: Dataset, comparison: ComparedRows, overlapping: Sequence[Dataset]) -> list[int]:
-    """Return the first rows, from 1, that stand elsewhere."""
     if dataset.role == DatasetRole.POOL:
         known = digests_of_sets([one.pk for one in overlapping])
     else:
@@ -234,7 +221,6 @@ def _is_stream(dataset: Dataset) -> bool:
 
 
 def _digests_by(project: Project) -> Callable[[Any], Digests]:
-    """Return what makes digests of a project's rows, as they are stored."""
     key = _key_of(project)
     if project.data_kind == DataKind.IMAGE:
         return lambda images: image_digests(images, key=key)
@@ -245,5 +231,4 @@ def _digests_by(project: Project) -> Callable[[Any], Digests]:
 
 
 def _key_of(project: Project) -> bytes:
-    """Return the key of a project's digests, which nobody has without the site's secret."""
     return salted_hmac("annotation shared rows", str(project.pk), algorithm="sha256").digest()[:KEY_BYTES]

@@ -1,8 +1,4 @@
-"""Records that arrive one by one: checked, given their slot in the order they came, and kept until they are examined.
-
-A post is stored whole or not at all. Its slots are handed out under the lock of the stream's row, so that they follow
-one another without gaps in the order of the commits, which no record's content influences.
-"""
+"""Records that arrive one by one: checked, and kept with their slot until they are examined."""
 
 import hashlib
 import json
@@ -12,9 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import DateTimeField, ExpressionWrapper, F, Min
 from django.db.models.functions import Now
 
@@ -23,7 +18,7 @@ from annotation.data.readers.json_lines import NO_FIELD, NOT_AN_OBJECT
 from annotation.data.readers.rows import BadRow, Layout, RawBatch
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import shared_rows
-from annotation.data.services.import_parts import RECORD_COPY, RECORD_TYPES
+from annotation.data.services.records import RECORD_COLUMNS, RECORD_TYPES, RECORDS
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, NotAStream, StreamFull
 from annotation.models import (
     STREAM_JOB,
@@ -34,10 +29,13 @@ from annotation.models import (
     DatasetState,
     Job,
     Project,
+    Query,
+    QueryState,
+    Record,
     RecordPost,
     WorkState,
 )
-from annotation.tables.cells import all_texts_pass
+from annotation.models.database import copied_into
 from annotation.work.services import jobs
 from privacy.wording import as_message, as_plural_message
 
@@ -47,18 +45,10 @@ NO_STREAM = as_message("This project takes uploads; only a stream takes records 
 # Long enough for any sender that tries again; the rows of posts that were examined are of no other use.
 KEYS_KEPT = timedelta(days=7)
 
-ASK_RECORDS = """
-INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots, guess)
-SELECT %(project)s, record.id, 'open', asked.batch, asked.slot, 1, 1, asked.guess
-FROM unnest(%(slots)s::bigint[], %(batches)s::int[], %(guesses)s::smallint[]) AS asked (slot, batch, guess)
-JOIN annotation_record record ON record.dataset_id = %(dataset)s AND record.row_number = asked.slot
-RETURNING priority, id
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class SlotReceipt:
-    """What the sender is told: the slots its records took, which are public, and whether they had come before."""
+    """Slots that the records of a post took, which are public, and whether they had come before."""
 
     accepted: int
     first_slot: int
@@ -74,17 +64,13 @@ def open_stream(*, project: Project) -> Dataset:
 
 
 def stream_dataset(project: Project) -> Dataset:
-    """Return the dataset of the project's stream."""
     if project.arrival != Arrival.STREAM:
         raise NotAStream(NO_STREAM)
     return Dataset.objects.get(project=project, role=DatasetRole.POOL)
 
 
 def post_records(*, project: Project, records: Sequence[Any], key: str = "") -> SlotReceipt:
-    """Store records in the order given, each in a slot of its own; the same `key` stores them once.
-
-    Raises `InvalidRecords`, which names every bad row, field and rule, and then nothing is stored.
-    """
+    """Store records in the order given, all or none, each in a slot of its own; the same `key` stores them once."""
     stream = stream_dataset(project)
     values = _stored_values(project, records)
     body = _as_json(values)
@@ -111,17 +97,12 @@ def post_records(*, project: Project, records: Sequence[Any], key: str = "") -> 
 
 
 def _append(stream: Dataset, post: RecordPost, values: Sequence[Any]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE annotation_dataset SET row_count = row_count + %s WHERE id = %s RETURNING row_count",
-            [post.record_count, stream.pk],
-        )
-        found = cursor.fetchone()
-    if found is None:
-        raise NotAStream(NO_STREAM)
     # From here on no public upload becomes ready unseen: it waits for the stream's row.
+    held = Dataset.objects.filter(pk=stream.pk)
+    if not held.update(row_count=F("row_count") + post.record_count):
+        raise NotAStream(NO_STREAM)
     _refuse_shared(stream, values)
-    next_slot = found[0]
+    next_slot = held.values_list("row_count", flat=True).get()
     waiting = waiting_posts(stream.project_id).aggregate(first=Min("first_slot"))["first"]
     if waiting is not None and next_slot - waiting > settings.STREAM_BACKLOG_RECORDS:
         raise StreamFull(
@@ -157,10 +138,7 @@ def _refuse_shared(stream: Dataset, values: Sequence[Any]) -> None:
 
 
 def next_records(*, project: Project, next_slot: int, most: int) -> list[Any]:
-    """Return up to `most` waiting records from `next_slot` on, as they were stored; from the first slot not examined.
-
-    Posts become visible in the order of their slots, so what is read here has no gap.
-    """
+    """Return up to `most` waiting records from `next_slot` on, which have no gap."""
     waiting = waiting_posts(project.pk).filter(first_slot__lt=next_slot + most).order_by("first_slot")
     posts = list(waiting.values_list("first_slot", "body"))
     records: list[Any] = [record for _, body in posts for record in json.loads(bytes(body))]
@@ -173,8 +151,7 @@ def store_records(*, project: Project, first_slot: int, records: Sequence[Any], 
     stream = stream_dataset(project)
     kept = selected if project.drop_unselected else range(len(records))
     text = project.data_kind == DataKind.TEXT
-    with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
-        copy.set_types(RECORD_TYPES)
+    with copied_into(RECORDS, RECORD_COLUMNS, RECORD_TYPES) as copy:
         for place in kept:
             record = records[place]
             copy.write_row(
@@ -185,25 +162,27 @@ def store_records(*, project: Project, first_slot: int, records: Sequence[Any], 
 def ask_records(
     *, project: Project, slots: Sequence[int], batches: Sequence[int], guesses: Sequence[int] | None = None
 ) -> dict[int, int]:
-    """Open a question for each of these slots in the batch given beside it; return slots to ids of questions.
-
-    Asked in the order of arrival. `guesses` are the classes to confirm, where a project asks that.
-    """
-    values: dict[str, Any] = {
-        "project": project.pk,
-        "dataset": stream_dataset(project).pk,
-        "slots": list(slots),
-        "batches": list(batches),
-        "guesses": [None] * len(slots) if guesses is None else list(guesses),
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(ASK_RECORDS, values)
-        asked: dict[int, int] = dict(cursor.fetchall())
-    return asked
+    """Open a question for each of these slots in the batch given beside it; return slots to ids of questions."""
+    stored = Record.objects.filter(dataset=stream_dataset(project), row_number__in=list(slots))
+    records = dict(stored.values_list("row_number", "pk"))
+    said: Sequence[int | None] = [None] * len(slots) if guesses is None else guesses
+    asked = [
+        Query(
+            project=project,
+            record_id=records[slot],
+            state=QueryState.OPEN,
+            round_number=batch,
+            priority=slot,
+            overlap=1,
+            open_slots=1,
+            guess=guess,
+        )
+        for slot, batch, guess in zip(slots, batches, said, strict=True)
+    ]
+    return {query.priority: query.pk for query in Query.objects.bulk_create(asked)}
 
 
 def forget_old_posts() -> int:
-    """Delete what is left of posts that were examined long ago; return how many those were."""
     long_ago = ExpressionWrapper(Now() - KEYS_KEPT, output_field=DateTimeField())
     forgotten, _ = RecordPost.objects.filter(body=None, created_at__lt=long_ago).delete()
     return forgotten
@@ -216,7 +195,7 @@ def forget_examined(*, project: Project, next_slot: int) -> None:
 
 
 def _standing(post: RecordPost) -> SlotReceipt | None:
-    """Return the receipt of the post that came before under the same key, once it is known to hold the same records."""
+    """Return the receipt of an earlier post with the same key, which must hold the same records."""
     earlier = RecordPost.objects.filter(project=post.project, key=post.key).defer("body").first()
     if earlier is None:
         return None
@@ -226,7 +205,6 @@ def _standing(post: RecordPost) -> SlotReceipt | None:
 
 
 def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
-    """Return the checked records as they wait: the texts, or the declared fields."""
     if not records:
         raise InvalidRecords([], "Send at least one record.")
     if len(records) > settings.STREAM_POST_RECORDS:
@@ -238,8 +216,6 @@ def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
             ),
         )
     layout = _layout_of(project)
-    if _all_pass(records, layout):
-        return [record["text"] for record in records] if layout.text else list(records)
     names = layout.columns()
     required = {*names} - {column["name"] for column in layout.declared if column.get("missing") is not None}
     bad = [
@@ -265,28 +241,6 @@ def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
 
 def _as_json(values: Sequence[Any]) -> bytes:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _all_pass(records: Sequence[Any], layout: Layout) -> bool:
-    """Say whether every record is plainly good, all at once, because nearly all are; False says nothing yet."""
-    names = set(layout.columns())
-    if not all(type(record) is dict and record.keys() == names for record in records):
-        return False
-    if layout.text:
-        return all_texts_pass([record["text"] for record in records])
-    return all(_column_passes([record[column["name"]] for record in records], column) for column in layout.declared)
-
-
-def _column_passes(cells: list[Any], column: Mapping[str, Any]) -> bool:
-    types = set(map(type, cells))
-    if "categories" in column:
-        return types == {str} and set(cells) <= {str(category) for category in column["categories"]}
-    if not types <= {int, float}:
-        return False
-    try:
-        return bool(np.isfinite(np.array(cells, dtype=np.float64)).all())
-    except OverflowError:
-        return False
 
 
 def _layout_of(project: Project) -> Layout:

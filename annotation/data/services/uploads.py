@@ -33,7 +33,6 @@ def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> No
 
 
 def keep_file(file: "File[bytes]", name: str) -> str:
-    """Store a file as sent, whole or not at all."""
     try:
         return default_storage.save(name, file)
     except OSError as error:
@@ -54,5 +53,4 @@ def broken_start_rule(project: Project) -> str:
 
 
 def open_upload(file: Any, name: str, layout: Layout, *, look: FirstRows | None = None) -> Upload:
-    """Return the reader of a file within the site's limits."""
     return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES, look=look)

@@ -39,8 +39,8 @@ CREATE FUNCTION annotation_check_source_change() RETURNS trigger LANGUAGE plpgsq
 BEGIN
     IF (OLD.dataset_id, OLD.address, OLD.secret) IS DISTINCT FROM (NEW.dataset_id, NEW.address, NEW.secret)
         OR OLD.snapshot <> '' OR NEW.snapshot = ''
-        -- An Iceberg snapshot that was asked for by its number is the one that is read.
-        OR (OLD.iceberg ->> 'snapshot') <> COALESCE(NEW.iceberg ->> 'snapshot', '')
+        -- A snapshot that was asked for by its number is the one that is read.
+        OR (OLD.format_snapshot ->> 'snapshot') <> COALESCE(NEW.format_snapshot ->> 'snapshot', '')
         OR (SELECT state FROM annotation_dataset WHERE id = OLD.dataset_id) <> 'receiving'
     THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.contrib.auth.models import Group, User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -22,17 +22,6 @@ from privacy.wording import as_message
 
 # What a project's log says when people come and go by a group; nobody's page has these names.
 JOINED, LEFT = "group:joined", "group:left"
-# Where somebody has the role already, the row is locked all the same: nobody takes it away meanwhile.
-GIVE = """
-INSERT INTO annotation_membership (project_id, user_id, role, is_direct, pause_reason, created_at)
-SELECT given.project_id, place.user_id, given.role, false, '', now()
-FROM annotation_grouprole given JOIN auth_user_groups place USING (group_id)
-WHERE given.group_id = %(group)s
-  AND (%(people)s::int[] IS NULL OR place.user_id = ANY(%(people)s))
-  AND (%(given)s::bigint IS NULL OR given.id = %(given)s)
-ORDER BY given.project_id, place.user_id, given.role
-ON CONFLICT (project_id, user_id, role) DO UPDATE SET is_direct = annotation_membership.is_direct
-"""
 
 
 def refuse_strangers(people: Iterable[int]) -> None:
@@ -107,9 +96,18 @@ def lock(groups: Collection[int]) -> None:
 
 
 def _give(group: Group, *, people: Collection[int] | None = None, given: int | None = None) -> None:
-    values = {"group": group.pk, "people": None if people is None else list(people), "given": given}
-    with connection.cursor() as cursor:
-        cursor.execute(GIVE, values)
+    roles = group.roles.all() if given is None else group.roles.filter(pk=given)
+    members = group.user_set.all() if people is None else group.user_set.filter(pk__in=people)
+    places = [
+        Membership(project_id=role.project_id, user_id=user, role=role.role, is_direct=False)
+        for role in roles.order_by("project_id", "role")
+        for user in members.order_by("pk").values_list("pk", flat=True)
+    ]
+    places.sort(key=lambda place: (place.project_id, place.user_id, place.role))
+    # Where somebody has the role already, the row is locked all the same: nobody takes it away meanwhile.
+    Membership.objects.bulk_create(
+        places, update_conflicts=True, unique_fields=["project", "user", "role"], update_fields=["role"]
+    )
 
 
 def by_group() -> Exists:

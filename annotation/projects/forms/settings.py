@@ -16,7 +16,7 @@ from annotation.choices.form_fields import named_field
 from annotation.choices.merged_classes import merged_names, unmerged_classes
 from annotation.choices.presets import LONGEST_CLASS, PRESETS, broken_rules
 from annotation.choices.question_plan import QuestionPlan
-from annotation.data.retention_views import KINDS
+from annotation.data.forms import KINDS
 from annotation.errors import InvalidConfiguration
 from annotation.models import DataKind, Project
 from annotation.projects.forms.opening import PoolProjectForm, StreamProjectForm

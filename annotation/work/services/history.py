@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from psycopg.pq import TransactionStatus
 
 from annotation.models import Project
+from annotation.models.database import session_setting
 from annotation.models.history import Action
 
 OF_ANSWERS = "who answered what and when is in the lease and the label"
@@ -90,9 +91,7 @@ def note_effect(*, project: Project, actor: str, route: str, target: Mapping[str
 
 def current_actor() -> str:
     """Return the name that `acting` told the database; empty outside of it."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT coalesce(current_setting('dpal.actor', true), '')")
-        return str(cursor.fetchone()[0])
+    return session_setting("dpal.actor")
 
 
 @contextmanager

@@ -6,20 +6,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation.errors import IdempotencyKeyReused
+from annotation.models.database import wait_for_lock
 from annotation.models.people import IdempotentAnswer
 
 KEPT = timedelta(hours=24)
-# By the database's clock: to a process whose own lags behind, the answer would seem to have lapsed already.
-KEEP_ANSWER = """
-INSERT INTO annotation_idempotentanswer (key, user_id, request_digest, status, body, created_at)
-VALUES (%s, %s, %s, %s, %s, now())
-ON CONFLICT (key) DO UPDATE SET user_id = excluded.user_id, request_digest = excluded.request_digest,
-    status = excluded.status, body = excluded.body, created_at = excluded.created_at
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +30,8 @@ def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callabl
     """
     digest = hashlib.sha256(f"{user.pk}\0{key}".encode()).digest()
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            # Sent twice at once, the second waits for the first and then finds its answer.
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(digest[:8], signed=True)])
+        # Sent twice at once, the second waits for the first and then finds its answer.
+        wait_for_lock(int.from_bytes(digest[:8], signed=True))
         known = IdempotentAnswer.objects.filter(key=digest, created_at__gt=Now() - KEPT).first()
         if known is not None:
             if bytes(known.request_digest) != request_digest:
@@ -48,8 +41,21 @@ def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callabl
         if answer.status >= 400:
             transaction.set_rollback(True)
             return answer
-        with connection.cursor() as cursor:
-            cursor.execute(KEEP_ANSWER, [digest, user.pk, request_digest, answer.status, answer.body])
+        # By the database's clock: to a process whose own lags behind, the answer would seem to have lapsed already.
+        kept = IdempotentAnswer(
+            key=digest,
+            user=user,
+            request_digest=request_digest,
+            status=answer.status,
+            body=answer.body,
+            created_at=Now(),
+        )
+        IdempotentAnswer.objects.bulk_create(
+            [kept],
+            update_conflicts=True,
+            unique_fields=["key"],
+            update_fields=["user", "request_digest", "status", "body", "created_at"],
+        )
     return answer
 
 

@@ -4,36 +4,32 @@ The table is unlogged: a crash of the server forgets the counts of a few minutes
 """
 
 import hashlib
+import math
+from datetime import timedelta
 
-from django.db import connection
+from django.db import transaction
+from django.db.models import Case, F, Q, When
+from django.db.models.functions import Now
 
 from annotation.errors import TooOften
-
-COUNTED = """
-ON CONFLICT (key) DO UPDATE SET
-    tries = CASE WHEN counted.ends_at < now() THEN 1 ELSE counted.tries + 1 END,
-    ends_at = CASE WHEN counted.ends_at < now() THEN excluded.ends_at ELSE counted.ends_at END
-RETURNING tries, ceil(extract(epoch FROM counted.ends_at - now()))::int AS seconds_left
-"""
-COUNT = f"""
-INSERT INTO annotation_ratecount AS counted (key, tries, ends_at)
-VALUES (%(key)s, 1, now() + make_interval(secs => %(seconds)s))
-{COUNTED}
-"""  # noqa: S608  # as above
+from annotation.models.joining import RateCount
 
 
 def count_try(*, what: str, who: str, limit: int, seconds: int) -> None:
     """Count one more try of `what` by `who` and refuse it beyond `limit` in a window of `seconds`."""
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT, {"key": count_key(what=what, who=who), "seconds": seconds})
-        tries, seconds_left = cursor.fetchone()
-    refuse_beyond(limit, tries=tries, seconds_left=seconds_left)
-
-
-def count_key(*, what: str, who: str) -> str:
-    """Return what a count is kept under."""
     # Addresses and ids are nobody's business later on; a digest counts as well.
-    return hashlib.blake2b(f"{what}\0{who}".encode(), digest_size=16).hexdigest()
+    key = hashlib.blake2b(f"{what}\0{who}".encode(), digest_size=16).hexdigest()
+    ends = Now() + timedelta(seconds=seconds)
+    counts, is_over = RateCount.objects.filter(key=key), Q(ends_at__lt=Now())
+    with transaction.atomic():
+        # Those that count at the same time wait for one another.
+        RateCount.objects.select_for_update().get_or_create(key=key, defaults={"tries": 0, "ends_at": ends})
+        counts.update(
+            tries=Case(When(is_over, then=1), default=F("tries") + 1),
+            ends_at=Case(When(is_over, then=ends), default=F("ends_at")),
+        )
+        tries, left = counts.values_list("tries", F("ends_at") - Now()).get()
+    refuse_beyond(limit, tries=tries, seconds_left=math.ceil(left.total_seconds()))
 
 
 def refuse_beyond(limit: int, *, tries: int, seconds_left: int) -> None:
@@ -46,7 +42,4 @@ def refuse_beyond(limit: int, *, tries: int, seconds_left: int) -> None:
 
 def forget_old_tries() -> int:
     """Delete the counts of windows that are over; return how many."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM annotation_ratecount WHERE ends_at < now()")
-        forgotten: int = cursor.rowcount
-    return forgotten
+    return RateCount.objects.filter(ends_at__lt=Now()).delete()[0]

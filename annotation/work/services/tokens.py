@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import secrets
 from datetime import timedelta
 from enum import StrEnum
@@ -10,7 +9,6 @@ from enum import StrEnum
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
@@ -32,25 +30,6 @@ def sealer(purpose: bytes) -> Fernet:
 PREFIX = "dpal_"
 MAXIMUM_LIFETIME = timedelta(days=366)
 NOTED_EVERY = timedelta(minutes=1)
-
-
-USE = f"""
-WITH token AS (
-    SELECT token.id, token.user_id, token.scopes, token.last_used_at, person.username
-    FROM annotation_apitoken token JOIN auth_user person ON person.id = token.user_id
-    WHERE token.digest = %(digest)s AND token.revoked_at IS NULL AND token.expires_at > now() AND person.is_active
-), used AS (
-    UPDATE annotation_apitoken SET last_used_at = now() WHERE id = (
-        SELECT id FROM token WHERE last_used_at IS NULL OR last_used_at < now() - interval '1 minute'
-    )
-), counted AS (
-    INSERT INTO annotation_ratecount AS counted (key, tries, ends_at)
-    SELECT %(key)s, 1, now() + interval '1 minute' FROM token
-    {rates.COUNTED}
-)
-SELECT token.id, token.user_id, token.username, token.scopes::text, counted.tries, counted.seconds_left
-FROM token, counted
-"""  # noqa: S608  # a text of ours
 
 
 class Scope(StrEnum):
@@ -102,23 +81,10 @@ def find_token(*, secret: str) -> ApiToken | None:
 
 
 def use_token(*, secret: str, limit: int) -> ApiToken | None:
-    """Return the live token behind `secret`, count the request, and refuse it beyond `limit` in a minute.
-
-    One statement, for every request of a program begins with it.
-    """
-    digest = secret_digest(secret)
-    with connection.cursor() as cursor:
-        cursor.execute(USE, {"digest": digest, "key": rates.count_key(what="api", who=digest)})
-        found = cursor.fetchone()
-    if found is None:
-        return None
-    token_id, user_id, username, scopes, tries, seconds_left = found
-    rates.refuse_beyond(limit, tries=tries, seconds_left=seconds_left)
-    # What else is asked of the person is read when it is asked.
-    user = User.from_db(connection.alias, ("id", "username", "is_active"), (user_id, username, True))
-    fields = ("id", "user_id", "digest", "scopes")
-    token = ApiToken.from_db(connection.alias, fields, (token_id, user_id, digest, json.loads(scopes)))
-    token.user = user
+    """Return the live token behind `secret`, count the request, and refuse it beyond `limit` in a minute."""
+    token = find_token(secret=secret)
+    if token is not None:
+        rates.count_try(what="api", who=token.digest, limit=limit, seconds=60)
     return token
 
 

@@ -8,11 +8,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from annotation.data.services import exports, pool_files, retention
 from annotation.data.services import forgetting as data_forgetting
 from annotation.data.services import forgetting as records
-from annotation.data.services import pool_files, retention
 from annotation.data.services.forgetting import Traces
-from annotation.exports.services import kept_files
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
 from annotation.models.exports import Export
 from annotation.models.retention import Forgetting
@@ -109,4 +108,4 @@ def erase_from_files(*, project: Project) -> None:
         features.zero_emptied(dataset)
     for dataset in pool_files.emptied_datasets(project):
         pool_files.drop_unknown(dataset)
-    kept_files.remove_files(Export.objects.filter(project=project, is_void=True))
+    exports.remove_files(Export.objects.filter(project=project, is_void=True))

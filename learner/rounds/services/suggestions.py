@@ -7,21 +7,20 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from django.db import connection
+from django.db.models import Exists, OuterRef, Q
 from numpy.typing import NDArray
 
 from annotation.choices.suggestions import suggests
-from annotation.models import DataKind, Oracle, Project, Query, QueryState
+from annotation.models import Assignment, DataKind, Oracle, Project, Query, QueryState
+from annotation.models.database import integer_table
 from learner.errors import InputNotFitting, ReleaseBuried, not_released
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.pools import attempts, features, selectors
-from learner.pools import records as pool_selectors
 from learner.pools.configuration import featurizer_of, places_of_model
 from learner.pools.keys import SUGGEST_CLASSES, attempt_key
 from learner.pools.records import Examples
-from learner.releases.selectors import Served
 from learner.strategies.rows import ListedRows, Rows
 from privacy.ledger import services as ledger
 from privacy.mechanisms.randomness import SecureRandom
@@ -44,10 +43,10 @@ class Predictor:
 
 
 def predict_records(
-    *, release: Served, texts: Sequence[str] | None, rows: Sequence[dict[str, Any]] | None
+    *, release: ModelRelease, texts: Sequence[str] | None, rows: Sequence[dict[str, Any]] | None
 ) -> tuple[Predictor, list[str] | list[list[str]], NDArray[np.float64]]:
     """Predict texts, or rows of declared columns, whichever the project holds; say what predicted."""
-    wanted = {DataKind.TEXT: ("texts", texts), DataKind.TABLE: ("rows", rows)}.get(DataKind(release.data_kind))
+    wanted = {DataKind.TEXT: ("texts", texts), DataKind.TABLE: ("rows", rows)}.get(DataKind(release.project.data_kind))
     if wanted is None:
         raise InputNotFitting("Images are not predicted over this route; load model.onnx or weights.json.")
     name, batch = wanted
@@ -82,16 +81,6 @@ def _predictor(release_id: int) -> Predictor:
 
 BLOCK_ROWS = 65_536
 PERCENT = 100
-# Whoever was asked without one must never be counted as asked with one, so nothing that was leased before gets one.
-STORE = """
-UPDATE annotation_query query
-SET suggested = made.suggested, suggested_percent = made.percent, suggestion_shown = made.shown
-FROM unnest(%(ids)s::bigint[], %(suggested)s::int[], %(percent)s::int[], %(shown)s::bool[])
-    AS made (id, suggested, percent, shown)
-WHERE query.id = made.id AND query.project_id = %(project)s AND query.suggested IS NULL AND NOT query.emptied
-  AND (query.state = 'gold' OR query.state = 'open' AND NOT EXISTS (
-      SELECT 1 FROM annotation_assignment held WHERE held.query_id = query.id))
-"""
 
 
 def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None = None) -> int:
@@ -108,7 +97,7 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     source = "pk" if project.oracle == Oracle.CROWD else "record_id"
     opened = Query.objects.filter(project=project, round_number=chosen.number, state=QueryState.OPEN)
     # In an order that rests on nothing a table's rows have been through.
-    pairs = pool_selectors.integer_table(opened.order_by("pk").values_list("pk", source), columns=2)
+    pairs = integer_table(opened.order_by("pk").values_list("pk", source), columns=2)
     ids = asked.ids[order]
     by_id = np.argsort(ids)
     places = by_id[np.searchsorted(ids, pairs[:, 1], sorter=by_id)] if len(pairs) else pairs[:, 1]
@@ -174,21 +163,18 @@ def _store(
 ) -> int:
     choice = suggests(project.settings)
     assert choice is not None
-    coin, written = SecureRandom(), 0
-    places = places_of_model(project, model.classes)
-    with connection.cursor() as cursor:
-        for start in range(0, len(ids), BLOCK_ROWS):
-            part = slice(start, start + BLOCK_ROWS)
-            values = {
-                "project": project.pk,
-                "ids": ids[part].tolist(),
-                "suggested": places[leaders[part]].tolist(),
-                "percent": percents[part].tolist(),
-                "shown": [coin.random() >= choice.blind_share for _id in ids[part]],
-            }
-            cursor.execute(STORE, values)
-            written += int(cursor.rowcount)
-    return written
+    coin, places = SecureRandom(), places_of_model(project, model.classes)
+    made = dict(zip(ids.tolist(), zip(places[leaders].tolist(), percents.tolist(), strict=True), strict=True))
+    # Whoever was asked without one must never be counted as asked with one, so nothing that was leased before gets one.
+    leased = Assignment.objects.filter(query=OuterRef("pk"))
+    free = Q(state=QueryState.GOLD) | Q(~Exists(leased), state=QueryState.OPEN)
+    wanting = Query.objects.filter(free, project=project, suggested=None, emptied=False, pk__in=list(made))
+    queries = list(wanting.select_for_update(no_key=True, of=("self",)).order_by("pk").only("pk"))
+    for query in queries:
+        query.suggested, query.suggested_percent = made[query.pk]
+        query.suggestion_shown = coin.random() >= choice.blind_share
+    Query.objects.bulk_update(queries, ["suggested", "suggested_percent", "suggestion_shown"], batch_size=1000)
+    return len(queries)
 
 
 def _record(chosen: Round, release: ModelRelease, ids: NDArray[np.int64]) -> None:

@@ -5,7 +5,7 @@ from django.core.files import File
 from django.utils import translation
 
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.wording import localized
 from learner.rounds.next_step import Step, project_status
 from tests import learning
@@ -42,7 +42,7 @@ def test_an_upload_is_read_then_at_the_gate_and_what_passed_is_asked_about(proje
     assert str(at_gate.sentence) == "An upload goes through the gate; what passes is asked about."
     with translation.override("de"):
         assert localized(at_gate.sentence).startswith("Ein Upload")
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     assert project_status(project).step == Step.ASK
 
 

@@ -40,4 +40,4 @@ class ClusteredSite(OwnSite):
 
     def drivers(self) -> list[int]:
         pids = descendants(self.processes.pid("worker"))
-        return [pid for pid in pids if b"privacy.engines.spark_driver" in command_line(pid)]
+        return [pid for pid in pids if b"addons.spark.driver" in command_line(pid)]

@@ -17,8 +17,7 @@ from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models import Count, F, Q, Sum  # noqa: E402
 
-from annotation.data.services import retention  # noqa: E402
-from annotation.gates.services import pool_rows  # noqa: E402
+from annotation.data.services import pool_files, retention  # noqa: E402
 from annotation.models import (  # noqa: E402
     Assignment,
     Dataset,
@@ -84,7 +83,7 @@ def uploads(told: list[dict[str, Any]], staged: int) -> list[str]:
     found = {row.pk: row for row in Dataset.objects.select_related("job").exclude(name="stream")}
     # Of a pool in columns every file is read, and its bytes held against their digest.
     for dataset in Dataset.objects.filter(pool_parts__isnull=False).distinct():
-        read = sum(batch.num_rows for batch in pool_rows.records(dataset))
+        read = sum(batch.num_rows for batch in pool_files.records(dataset))
         rows[dataset.pk] = rows.get(dataset.pk, 0) + read
     # Of a registered table nothing but its catalogue is stored.
     rows |= dict(SourceFile.objects.values_list("source").annotate(n=Sum("row_count")).order_by())

@@ -4,7 +4,6 @@ import pytest
 
 from dpal_site.embedded.servers import database_settings
 from dpal_site.operations.deployment_checks import (
-    check_cluster,
     check_connections,
     check_second_factor,
     plain_connections,
@@ -91,12 +90,3 @@ def test_nobody_with_a_second_factor_is_remarked(settings):
     assert [warning.id for warning in check_second_factor(None)] == ["dpal.W002"]
     settings.SECOND_FACTOR = frozenset({"all"})
     assert check_second_factor(None) == []
-
-
-def test_a_cluster_needs_what_talks_to_it(settings, monkeypatch):
-    monkeypatch.setattr("dpal_site.operations.deployment_checks.find_spec", lambda name: None)
-    assert check_cluster(None) == []
-    settings.SPARK_MASTER = "spark://spark.example.org:7077"
-    assert [error.id for error in check_cluster(None)] == ["dpal.E007"]
-    monkeypatch.setattr("dpal_site.operations.deployment_checks.find_spec", lambda name: name)
-    assert check_cluster(None) == []

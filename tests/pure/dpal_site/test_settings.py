@@ -86,7 +86,7 @@ def test_the_scanner_is_named_by_an_address_that_can_be_reached(run):
 
 
 def test_a_cluster_is_named_as_spark_names_it(run):
-    done = run("web", *CHECK, SPARK_MASTER="spark.example.org")
+    done = run("web", *CHECK, SPARK_MASTER="spark.example.org", DPAL_ADDONS="spark")
     assert done.returncode == 1
     assert "SPARK_MASTER must be" in done.stderr
 

@@ -9,11 +9,10 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
-from annotation.data.readers.rows import BadRow
-from annotation.data.services.bad_rows import BadRowReport
+from annotation.data.readers.cells import EMPTY, TOO_LONG
+from annotation.data.readers.rows import BadRow, BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
-from annotation.tables.cells import EMPTY, TOO_LONG
 from annotation.templatetags.privacy_numbers import unbroken
 from annotation.wording import localized
 from annotation.work.services import tokens

@@ -16,8 +16,7 @@ from schemathesis.specs.openapi import checks
 
 from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.choices.class_changes import FurtherClass
-from annotation.data.services import forgetting
-from annotation.exports.services import kept_files
+from annotation.data.services import exports, forgetting
 from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.quality import GoldQuery
@@ -188,8 +187,8 @@ class Site:
     def job_in(self, path: str) -> str:
         if not path.endswith("/file"):
             return str(Job.objects.filter(project=self.project).first().pk)
-        job = kept_files.start_export(project=self.project, owner=self.person, format="csv").job
-        kept_files.make_export(job_id=str(job.pk))
+        job = exports.start_export(project=self.project, owner=self.person, format="csv").job
+        exports.make_export(job_id=str(job.pk))
         return str(job.pk)
 
     def real_path(self, operation: Any) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, Job, PoolSource, WorkState
 from annotation.projects.services import opening
 from annotation.templatetags.privacy_numbers import unbroken
@@ -65,7 +65,7 @@ def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Sup
     check(page, "failed-gate")
     with page.expect_navigation():
         page.locator("#button-gate_again").click()
-    runs.run_gate(job_id=Job.objects.filter(kind="gate").latest("created_at").pk)
+    gates.run_gate(job_id=Job.objects.filter(kind="gate").latest("created_at").pk)
     page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
     page.get_by_text("Through this gate a text passes once about 17 say it.").wait_for()
     check(page, "nothing-passed")

@@ -9,8 +9,8 @@ from addons.language_models import endpoint as endpoints
 from addons.language_models import services as answering
 from addons.language_models.choices import LanguageModelAnswers
 from addons.language_models.endpoint import Endpoint, EndpointFault, ask_model, target_of
+from annotation.data.services.label_files import export_labels
 from annotation.errors import AddressRefused, InvalidConfiguration
-from annotation.exports.services.label_files import export_labels
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
 from annotation.models.quality import MachineAnnotator
 from annotation.projects.services import configuring

@@ -14,7 +14,7 @@ from annotation.budget import charges, gate_runs
 from annotation.choices.configuration import frozen_settings
 from annotation.data.services import datasets, forgetting, pool_files
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.gates.services import planning, pool_rows, runs, scan
+from annotation.gates import services as gates
 from annotation.models import GateRun, GateState, Job, PoolPart, Query, Record
 from annotation.projects.services import configuring
 from privacy.accounting.events import GateWindowEvent, event_from_json
@@ -60,8 +60,8 @@ def gated(project, texts):
 
 
 def run_of(dataset):
-    job = runs.start_gate(dataset=dataset)
-    runs.run_gate(job_id=job.pk)
+    job = gates.start_gate(dataset=dataset)
+    gates.run_gate(job_id=job.pk)
     job.refresh_from_db()
     return job
 
@@ -83,13 +83,13 @@ def asked(project):
 def counts(monkeypatch):
     """The uploads that each run read, by the numbers of their rows."""
     read = []
-    release = scan.release
+    release = gates.release
 
     def counted(uploads, *args):
         read.append([upload.pk for upload in uploads])
         return release(uploads, *args)
 
-    monkeypatch.setattr(scan, "release", counted)
+    monkeypatch.setattr(gates, "release", counted)
     return read
 
 
@@ -132,17 +132,17 @@ def killed(monkeypatch, job):
     with monkeypatch.context() as patch:
         patch.setattr(KAnonymityGate, "decide", die)
         with pytest.raises(Killed):
-            runs.run_gate(job_id=job.pk)
+            gates.run_gate(job_id=job.pk)
     Job.objects.filter(pk=job.pk).update(leased_until=Now() - timedelta(minutes=10))
 
 
 def test_a_killed_run_is_paid_for_and_repeated_as_its_epoch(monkeypatch, counts):
     project = crowd()
     first = uploaded(project, ["stop"] * OFTEN)
-    job = runs.start_gate(dataset=first)
+    job = gates.start_gate(dataset=first)
     killed(monkeypatch, job)
     second, _job = gated(project, ["go"] * OFTEN)
-    runs.run_gate(job_id=job.pk)
+    gates.run_gate(job_id=job.pk)
     events = reserved(project)
     assert [(event.epoch, event.epochs, event.repeats) for event in events] == [(1, 0, ()), (2, 1, ()), (1, 2, ())]
     assert [event.cost().epsilon for event in events] == [3.0, 0.0, 1.0]
@@ -158,9 +158,9 @@ def test_a_killed_run_is_paid_for_and_repeated_as_its_epoch(monkeypatch, counts)
 
 def test_a_run_that_its_account_cannot_repeat_is_refused_before_it_reads(monkeypatch, counts):
     project = crowd(epsilon=3.0)
-    job = runs.start_gate(dataset=uploaded(project, ["stop"] * OFTEN))
+    job = gates.start_gate(dataset=uploaded(project, ["stop"] * OFTEN))
     killed(monkeypatch, job)
-    runs.run_gate(job_id=job.pk)
+    gates.run_gate(job_id=job.pk)
     job.refresh_from_db()
     assert (job.state, len(counts)) == ("failed", 1)
     gated(project, ["go"] * OFTEN)
@@ -169,7 +169,7 @@ def test_a_run_that_its_account_cannot_repeat_is_refused_before_it_reads(monkeyp
 
 def test_two_uploads_at_once_are_two_epochs_and_paid_for_once(monkeypatch):
     project = crowd()
-    jobs = [runs.start_gate(dataset=uploaded(project, [text] * OFTEN)) for text in ("stop", "go")]
+    jobs = [gates.start_gate(dataset=uploaded(project, [text] * OFTEN)) for text in ("stop", "go")]
     looked = threading.Barrier(2, timeout=120)
     reserve = ledger.reserve
     waiting = threading.local()
@@ -180,10 +180,10 @@ def test_two_uploads_at_once_are_two_epochs_and_paid_for_once(monkeypatch):
             looked.wait()
         return reserve(**given)
 
-    monkeypatch.setattr(runs.ledger, "reserve", together)
+    monkeypatch.setattr(gates.ledger, "reserve", together)
 
     def go(job):
-        runs.run_gate(job_id=job.pk)
+        gates.run_gate(job_id=job.pk)
         connection.close()
 
     threads = [threading.Thread(target=go, args=(job,)) for job in jobs]
@@ -221,11 +221,11 @@ def test_uploads_in_columns_are_counted_together_by_the_engine(monkeypatch, coun
     project = crowd(gate_window=2)
     found = [sent(project, text) for text in ("stop", "go", "stop")]
     firsts = PoolPart.objects.filter(dataset__in=found[:2]).count()
-    files = pool_rows.files_of(*found[:2])
+    files = pool_files.files_of(*found[:2])
     assert firsts == len({file.number for file in files}) == 8
     assert [file.first_row for file in files] == list(range(0, 800, 100))
     for dataset in found:
-        runs.run_gate(job_id=dataset.gate_job_id)
+        gates.run_gate(job_id=dataset.gate_job_id)
     assert counts == [[found[0].pk], [found[0].pk, found[1].pk], [found[1].pk, found[2].pk]]
     assert asked(project) == {"stop", "go"}
     job = Job.objects.get(pk=found[2].gate_job_id)
@@ -247,13 +247,13 @@ def sent(project, text):
 
 def test_the_number_of_uploads_stays_once_something_is_charged():
     project = crowd()
-    planning.choose_gate(project=project, settings={"gate_kind": "k_anonymity", **GATE, "gate_window": 2})
+    gates.choose_gate(project=project, settings={"gate_kind": "k_anonymity", **GATE, "gate_window": 2})
     project.refresh_from_db()
     assert project.gate_window == 2
     gated(project, ["stop"] * OFTEN)
     assert "gate_window" in frozen_settings(project)
     with pytest.raises(ConfigurationFrozen):
-        planning.choose_gate(project=project, settings={"gate_kind": "k_anonymity", **GATE})
+        gates.choose_gate(project=project, settings={"gate_kind": "k_anonymity", **GATE})
     with pytest.raises(ConfigurationFrozen, match="gate_window"):
         configuring.configure_project(project=project, actor=make_user(), changes={"gate_window": 5})
 
@@ -262,8 +262,8 @@ def test_people_and_what_the_pool_cannot_pay_are_refused():
     project = crowd(epsilon=2.0, gate_window=None)
     chosen = {"gate_kind": "k_anonymity", **GATE}
     with pytest.raises(InvalidConfiguration, match="epsilon 3"):
-        planning.choose_gate(project=project, settings=chosen)
-    planning.choose_gate(project=project, settings=chosen | {"gate_window": 2})
+        gates.choose_gate(project=project, settings=chosen)
+    gates.choose_gate(project=project, settings=chosen | {"gate_window": 2})
     with pytest.raises(IntegrityError, match="annotation_project_uploads_together"), transaction.atomic():
         write_settings(project, privacy_unit="contributor", texts_per_contributor=2, gate_window=2)
 

@@ -15,7 +15,7 @@ from annotation.budget.population_sheets import project_limit_words
 from annotation.budget.services import populations as budget_populations
 from annotation.data.services.charged_start import open_start_account
 from annotation.data.services.forgetting import pseudonym_of
-from annotation.data.services.references import reference_of
+from annotation.data.services.pseudonyms import reference_of
 from annotation.data.who_lost_what import who_lost_what
 from annotation.errors import ForgettingRefused, LimitRequestRefused
 from annotation.models import Dataset, DatasetRole, DatasetState, Job

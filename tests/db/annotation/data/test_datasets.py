@@ -21,10 +21,11 @@ from django.db import connection
 from django.db.models.functions import Now
 from PIL import Image
 
-from annotation.data.services import bad_rows, datasets, import_parts
+from annotation.data.readers import rows
+from annotation.data.services import datasets, records
+from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
-from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.work.services import attempts, jobs
 from annotation.work.services.garbage_collection import collector_paused
 from dpal_site.embedded import host
@@ -165,7 +166,7 @@ def test_contributors_are_stored_as_keyed_hashes_only(settings):
 
 def test_cells_of_every_kind_arrive_as_they_were(monkeypatch):
     """What is encoded a batch at a time is what the database hands back, also where a batch goes out in parts."""
-    monkeypatch.setattr(import_parts, "MAXIMUM_ROWS", 3)
+    monkeypatch.setattr(records, "MAXIMUM_ROWS", 3)
     texts = ["a", "\u00fcn\u00ef \U0001f600", 'quote " and \\ and \t', "x" * 20_000, "two\nlines", " kept "]
     rows = [
         {"text": text, "who": name}
@@ -203,7 +204,7 @@ def test_a_test_set_asks_nobody_to_take_a_step(sent):
 
 
 def test_bad_rows_are_counted_all_kept_to_a_limit_and_never_quoted(monkeypatch, caplog):
-    monkeypatch.setattr(bad_rows, "BAD_ROWS_KEPT", 3)
+    monkeypatch.setattr(rows, "BAD_ROWS_KEPT", 3)
     caplog.set_level(logging.DEBUG)
     data = b"text,n\ngood,1\n" + b"secret diary\n" * 10 + b"secret\x00diary,2\n"
     dataset = imported(data)

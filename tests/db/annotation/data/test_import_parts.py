@@ -11,14 +11,15 @@ from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 
 from annotation.data.readers import parts as file_parts
-from annotation.data.readers import sources
+from annotation.data.readers import rows, sources
 from annotation.data.readers.parts import find_cuts
-from annotation.data.services import bad_rows, datasets, import_parts, uploads
+from annotation.data.services import datasets, import_parts, uploads
 from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
+from annotation.gates import services as gates
 from annotation.models import Dataset, Job, Record
 from annotation.models.imports import ImportPart
-from annotation.work.services import attempts, jobs
+from annotation.work.services import attempts, files, jobs
 from tests.factories import make_project, make_user, receive_upload
 from tests.pools import stored_rows
 
@@ -176,34 +177,35 @@ def reread(dataset):
     datasets.import_dataset(job_id=dataset.job_id)
 
 
+def file_names(dataset):
+    return sorted(files.names_in(str(dataset.upload.name).rpartition("/")[0]))
+
+
 @pytest.mark.parametrize("name", ["quoted.csv", "rows.jsonl"])
-def test_parts_read_from_the_last_to_the_first_wait_for_their_numbers(monkeypatch, cut_small, name):
+def test_parts_read_from_the_last_to_the_first_have_their_numbers(monkeypatch, cut_small, name):
     expected = read_whole(monkeypatch, name, FILES[name])
     dataset = opened(name, FILES[name])
-    last = ImportPart.objects.order_by("-number").first()
-    # The last part is read while all others are free: whoever has read it reads them before it waits any longer.
-    ImportPart.objects.exclude(pk=last.pk).update(held_until="2999-01-01T00:00Z")
-    take = import_parts._take
 
-    def take_and_let_go(dataset_id, before):
-        taken = take(dataset_id, before)
-        if taken is not None and taken.pk == last.pk:
-            ImportPart.objects.exclude(pk=last.pk).update(held_until=None)
-        return taken
+    def take_last(dataset_id):
+        free = ImportPart.objects.filter(dataset=dataset_id, stored=False).select_related("dataset__project")
+        return free.order_by("-number").first()
 
-    monkeypatch.setattr(import_parts, "_take", take_and_let_go)
-    assert import_parts.read_free_part(dataset_id=dataset.pk)
+    with monkeypatch.context() as patch:
+        patch.setattr(import_parts, "_take", take_last)
+        import_parts.help_reading(dataset_id=dataset.pk)
     assert not ImportPart.objects.filter(stored=False).exists()
     assert Dataset.objects.get(pk=dataset.pk).state == "receiving"
+    assert not Record.objects.filter(dataset=dataset).exists()
     reread(dataset)
     assert outcome(dataset) == expected
+    assert file_names(dataset) == []
 
 
 def test_a_part_whose_worker_dies_is_read_again_once(monkeypatch, cut_small):
     expected = read_whole(monkeypatch, "quoted.csv", FILES["quoted.csv"])
     dataset = opened("quoted.csv", FILES["quoted.csv"])
     assert import_parts.read_free_part(dataset_id=dataset.pk)
-    stored = Record.objects.filter(dataset=dataset).count()
+    kept, real, read = file_names(dataset), import_parts._read, []
 
     class Killed(BaseException):
         pass
@@ -213,64 +215,15 @@ def test_a_part_whose_worker_dies_is_read_again_once(monkeypatch, cut_small):
 
     with pytest.raises(Killed):
         import_parts.read_free_part(dataset_id=dataset.pk, check=die)
-    assert Record.objects.filter(dataset=dataset).count() == stored > 0
-    before = set(Record.objects.filter(dataset=dataset).values_list("pk", flat=True))
+    assert file_names(dataset) == kept
+    monkeypatch.setattr(
+        import_parts, "_read", lambda part, sink, check: read.append(part.number) or real(part, sink, check)
+    )
     reread(dataset)
     assert outcome(dataset) == expected
-    # What was stored is not read anew: the next attempt goes on behind it.
-    assert before < set(Record.objects.filter(dataset=dataset).values_list("pk", flat=True))
-
-
-def test_rows_kept_by_a_worker_that_died_are_read_by_another(monkeypatch, cut_small):
-    expected = read_whole(monkeypatch, "rows.jsonl", FILES["rows.jsonl"])
-    dataset = opened("rows.jsonl", FILES["rows.jsonl"])
-    ImportPart.objects.filter(number=0).update(held_until="2999-01-01T00:00Z")
-    # It has counted its part and dies before anybody has counted the first.
-    monkeypatch.setattr(import_parts, "_store_spooled", lambda part, spool, check: None)
-    assert import_parts.read_free_part(dataset_id=dataset.pk)
-    monkeypatch.undo()
-    held = ImportPart.objects.get(number=1)
-    assert held.row_count is not None
-    assert not held.stored
-    ImportPart.objects.update(held_until="2000-01-01T00:00Z")
-    monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda signature, **options: None)
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
-    reread(dataset)
-    assert outcome(dataset) == expected
-
-
-def test_rows_kept_are_stored_once_a_lock_that_nobody_reads_under_is_gone(monkeypatch, cut_small):
-    expected = read_whole(monkeypatch, "rows.jsonl", FILES["rows.jsonl"])
-    dataset = opened("rows.jsonl", FILES["rows.jsonl"])
-    ImportPart.objects.filter(number=0).update(held_until="2999-01-01T00:00Z")
-    locked, let_go = threading.Event(), threading.Event()
-
-    def hold(pk):
-        with transaction.atomic():
-            ImportPart.objects.select_for_update().get(pk=pk)
-            locked.set()
-            let_go.wait(120)
-        connection.close()
-
-    store = import_parts._store_spooled
-
-    def store_beside_a_lock(part, spool, check):
-        ImportPart.objects.filter(number=0).update(held_until=None)
-        assert import_parts.read_free_part(dataset_id=part.dataset_id, before=part.number)
-        holder.append(threading.Thread(target=hold, args=[part.pk]))
-        holder[0].start()
-        assert locked.wait(120)
-        threading.Timer(0.2, let_go.set).start()
-        store(part, spool, check)
-
-    holder = []
-    monkeypatch.setattr(import_parts, "_store_spooled", store_beside_a_lock)
-    assert import_parts.read_free_part(dataset_id=dataset.pk)
-    holder[0].join()
-    assert ImportPart.objects.get(number=1).stored
-    monkeypatch.setattr(import_parts, "_store_spooled", store)
-    reread(dataset)
-    assert outcome(dataset) == expected
+    # What was kept is not read anew: the next attempt goes on behind it.
+    assert min(read) == 1
+    assert file_names(dataset) == []
 
 
 def test_a_cut_within_a_field_is_noticed(monkeypatch, cut_small):
@@ -333,13 +286,13 @@ def test_a_cancelled_import_leaves_no_row_and_can_be_read_again(monkeypatch, cut
 def test_rows_of_parts_are_nothing_to_gate_or_to_ask_before_the_upload_is_ready(cut_small):
     dataset = opened("quoted.csv", FILES["quoted.csv"])
     import_parts.help_reading(dataset_id=dataset.pk)
-    assert Record.objects.filter(dataset=dataset).exists()
-    assert datasets.runs.start_gate(dataset=dataset) is None
+    assert not Record.objects.filter(dataset=dataset).exists()
+    assert gates.start_gate(dataset=dataset) is None
     assert not Job.objects.filter(kind=jobs.GATE).exists()
 
 
 def test_bad_rows_beyond_those_kept_are_counted(monkeypatch, cut_small):
-    monkeypatch.setattr(bad_rows, "BAD_ROWS_KEPT", 5)
+    monkeypatch.setattr(rows, "BAD_ROWS_KEPT", 5)
     expected = read_whole(monkeypatch, "quoted.csv", FILES["quoted.csv"])
     dataset = received("quoted.csv", FILES["quoted.csv"])
     with_helpers(dataset, 1)

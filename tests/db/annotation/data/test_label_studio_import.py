@@ -7,8 +7,8 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 
 from annotation.data.services import datasets
+from annotation.data.services.label_files import export_labels
 from annotation.errors import InvalidUpload
-from annotation.exports.services.label_files import export_labels
 from annotation.models import Dataset, Label, Record
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue

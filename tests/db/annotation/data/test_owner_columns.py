@@ -17,8 +17,8 @@ from django.urls import reverse
 from annotation.data.readers.checks import OWNER_TOO_LONG
 from annotation.data.services import datasets
 from annotation.data.services.forgetting import empty_records
+from annotation.data.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.errors import ConfigurationFrozen, InvalidUpload
-from annotation.exports.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.models import Dataset, Project, Query, Record, Role
 from annotation.projects.services.kinds import change_kind
 from annotation.projects.services.opening import create_project

@@ -15,7 +15,7 @@ from annotation.data.services import datasets, pool_files, retention
 from annotation.data.services import forgetting as data_forgetting
 from annotation.data.services.forgetting import pseudonym_of, request_forgetting
 from annotation.data.who_lost_what import who_lost_what
-from annotation.gates.services import pool_rows, runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Query, Record
 from annotation.projects.services import lifecycle
 from learner.rounds.services import closing as deletion
@@ -228,7 +228,7 @@ def test_a_changed_file_is_read_by_no_gate_and_the_attempt_is_charged():
     name = PoolPart.objects.get(number=1).file
     path = Path(default_storage.path(name))
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert job.state == "failed"
     assert "digest" in job.error
@@ -240,13 +240,13 @@ def test_a_changed_file_is_read_by_no_gate_and_the_attempt_is_charged():
 
 def test_a_file_that_is_rewritten_meanwhile_is_read_as_it_is_now(monkeypatch):
     dataset = upload()
-    (first, *_rest) = pool_rows.files_of(dataset)
+    (first, *_rest) = pool_files.files_of(dataset)
     part = PoolPart.objects.get(number=0)
     with transaction.atomic():
         pool_files.empty_part(part, None)
-    content, sha256 = pool_rows.current_content(first)
+    content, sha256 = pool_files.current_content(first)
     assert sha256 == PoolPart.objects.get(number=0).sha256 != first.sha256
-    assert content == pool_rows.content_of(part)
+    assert content == pool_files.content_of(part)
 
 
 def refused(rule, act):

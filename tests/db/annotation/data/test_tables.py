@@ -5,13 +5,13 @@ import pytest
 from django.core.files.base import ContentFile
 
 from annotation.budget.services import populations
-from annotation.data.services import datasets, forgetting, tables
+from annotation.data.readers.stores import FolderTable
+from annotation.data.services import datasets, forgetting, registered
 from annotation.data.who_lost_what import who_lost_what
 from annotation.errors import ForgettingRefused, InvalidUpload
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, PoolSource, Record, SourceFile
 from annotation.projects.services import lifecycle
-from annotation.tables.stores import FolderTable
 from learner.rounds.services import closing as deletion
 from learner.rounds.services.forgetting import preview_forgetting
 from tests.factories import make_account, make_project, make_user, open_population, receive_upload
@@ -49,7 +49,7 @@ def test_registering_reads_no_page_of_data_and_stores_no_row(monkeypatch, table)
         return read(store, file, start, length)
 
     monkeypatch.setattr(FolderTable, "read", noted)
-    monkeypatch.setattr(runs, "start_gate", lambda **given: None)
+    monkeypatch.setattr(gates, "start_gate", lambda **given: None)
     dataset = register(crowd(), table)
     assert (dataset.state, dataset.row_count) == ("ready", len(TEXTS))
     assert len(asked) == 6
@@ -73,6 +73,22 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_rule(table):
     assert GateRun.objects.count() == 0
 
 
+def test_a_delta_table_is_refused_by_its_name(table):
+    (table / "_delta_log").mkdir()
+    (table / "_delta_log" / "0.json").write_text("{}")
+    assert register(crowd(), table).job.error.startswith("address: a Delta Lake table stands there")
+
+
+def test_without_the_add_on_an_iceberg_table_is_refused_by_its_name(table, monkeypatch):
+    lake = write_iceberg(table.parent / "ice")
+    monkeypatch.setattr(registered, "FORMATS", [])
+    (metadata, *_) = sorted(lake.folder.glob("metadata/*.metadata.json"))
+    for address in (lake.folder, metadata):
+        dataset = register(crowd(), address)
+        assert dataset.state == "refused"
+        assert dataset.job.error.startswith("address: an Iceberg table stands there")
+
+
 def test_an_iceberg_table_is_registered_by_its_folder_or_by_a_metadata_file(table):
     lake = write_iceberg(table.parent / "ice")
     first = lake.snapshots[0]["snapshot-id"]
@@ -84,9 +100,9 @@ def test_an_iceberg_table_is_registered_by_its_folder_or_by_a_metadata_file(tabl
     }
     for address, expected in ways.items():
         dataset = register(crowd(), address)
-        assert (dataset.row_count, dataset.source.iceberg_snapshot) == expected
+        assert (dataset.row_count, dataset.source.snapshot_number) == expected
     named = register(crowd(), place, snapshot=first)
-    assert (named.row_count, named.source.iceberg_snapshot) == (len(TEXTS), first)
+    assert (named.row_count, named.source.snapshot_number) == (len(TEXTS), first)
     rules = {place: "snapshot: the Iceberg table has no snapshot 5", table: "snapshot: only an Iceberg table has"}
     for address, rule in rules.items():
         assert register(crowd(), address, snapshot=5).job.error.startswith(rule)
@@ -96,7 +112,7 @@ def test_an_iceberg_table_is_registered_by_its_folder_or_by_a_metadata_file(tabl
 def refused(rule, **given):
     before = PoolSource.objects.count()
     with pytest.raises(InvalidUpload, match=rule):
-        tables.register_table(**{"address": "file:///x", "send": False} | given)
+        registered.register_table(**{"address": "file:///x", "send": False} | given)
     assert PoolSource.objects.count() == before
 
 
@@ -114,8 +130,8 @@ def test_projects_whose_promise_needs_the_rows_here_take_no_table(table):
         pool_account=make_account(unit="contributor", epsilon_limit=10.0, delta_limit=0.5),
     )
     refused("a column must name them", project=people, address=table.as_uri())
-    assert not tables.may_register(make_project())
-    assert tables.may_register(project)
+    assert not registered.may_register(make_project())
+    assert registered.may_register(project)
 
 
 def test_a_project_that_a_population_counts_by_person_takes_none(table):
@@ -147,7 +163,7 @@ def test_a_table_and_data_of_another_role_stand_in_different_projects(table):
 
 def test_of_two_that_come_at_once_the_later_one_is_refused(table):
     project = crowd()
-    dataset = tables.register_table(project=project, address=table.as_uri(), text="said", send=False)
+    dataset = registered.register_table(project=project, address=table.as_uri(), text="said", send=False)
     PoolSource.objects.filter(dataset=dataset)
     with pytest.raises(InvalidUpload, match="compared with nothing"):
         public(project)
@@ -159,7 +175,7 @@ def test_of_two_that_come_at_once_the_later_one_is_refused(table):
 
 
 def test_a_cancelled_registration_can_be_read_again(table):
-    dataset = tables.register_table(project=crowd(), address=table.as_uri(), text="said", send=False)
+    dataset = registered.register_table(project=crowd(), address=table.as_uri(), text="said", send=False)
     type(dataset.job).objects.filter(pk=dataset.job_id).update(state="failed", finished_at=dataset.created_at)
     job = datasets.read_again(dataset=dataset)
     datasets.import_dataset(job_id=job.pk)
@@ -199,7 +215,7 @@ def test_a_table_in_a_bucket_is_registered_by_its_ends_and_passes_the_gate(bucke
     for key, start, _end in bucket.ranges:
         content = bucket.objects[key]
         assert start >= len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     assert GateRun.objects.get().passed_count > 1
     lake = write_iceberg(table.parent / "ice", location="s3a://lake/anywhere")
     for path in (path for path in lake.folder.rglob("*") if path.is_file()):
@@ -207,7 +223,7 @@ def test_a_table_in_a_bucket_is_registered_by_its_ends_and_passes_the_gate(bucke
     assert register(project, f"s3://lake/{project.slug}/ice").row_count == len(TEXTS)
     again = register(project, f"s3://lake/{project.slug}/log")
     bucket.objects[f"/lake/{project.slug}/log/part-1.parquet"] += b"x"
-    runs.run_gate(job_id=again.gate_job_id)
+    gates.run_gate(job_id=again.gate_job_id)
     again.gate_job.refresh_from_db()
     assert again.gate_job.error.startswith("The table is not the one that was registered.")
     assert GateRun.objects.count() == 1

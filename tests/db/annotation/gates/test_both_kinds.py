@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.errors import InvalidConfiguration
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import GateRun, Project, Query
 from annotation.projects.services import opening
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
@@ -65,8 +65,8 @@ def gated(project, texts, contributors=None):
         for record, contributor in zip(records, contributors, strict=True):
             record.contributor = contributor
         type(records[0]).objects.bulk_update(records, ["contributor"])
-    job = runs.start_gate(dataset=records[0].dataset)
-    runs.run_gate(job_id=job.pk)
+    job = gates.start_gate(dataset=records[0].dataset)
+    gates.run_gate(job_id=job.pk)
     job.refresh_from_db()
     return job
 
@@ -120,9 +120,9 @@ def test_texts_come_out_in_the_form_the_project_chose(level):
 
 def test_a_project_keeps_the_numbers_of_its_own_gate_only():
     sampled, noisy = created(), created(gate_kind="threshold", gate_delta=1e-6, gate_epsilon=1.0)
-    assert isinstance(runs.gate_of(sampled), KAnonymityGate)
+    assert isinstance(gates.gate_of(sampled), KAnonymityGate)
     assert (sampled.gate_delta, sampled.gate_floor) == (None, None)
-    found = runs.gate_of(noisy)
+    found = gates.gate_of(noisy)
     assert isinstance(found, ThresholdGate)
     # Of two texts a person geometric noise lets more pass, and charges each of them half.
     assert (found.floor, found.noise) == (2, "truncated_geometric")

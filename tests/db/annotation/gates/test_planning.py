@@ -10,7 +10,7 @@ from annotation.choices.gates import gate_from
 from annotation.data.services import datasets
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import comparison
-from annotation.gates.services import planning, runs
+from annotation.gates import services as gates
 from annotation.models import GateRun, Query
 from annotation.projects.services import opening
 from privacy.accounting.gate import gate_delta
@@ -61,7 +61,7 @@ def uploaded(project, rows, *, name="pool.csv", head=b"text,who\n"):
 
 def gated(project, rows):
     dataset = uploaded(project, rows)
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     dataset.gate_job.refresh_from_db()
     return dataset
 
@@ -100,9 +100,9 @@ def test_a_price_too_small_for_the_cap_is_refused():
 
 
 def test_a_gate_is_taken_over_before_the_first_charge_and_then_used(crowd):
-    changed = planning.choose_gate(project=crowd, settings=THRESHOLD)
+    changed = gates.choose_gate(project=crowd, settings=THRESHOLD)
     assert (changed.gate_kind, changed.gate_k, changed.texts_per_contributor) == ("threshold", None, 2)
-    back = planning.choose_gate(project=crowd, settings=SAMPLED | {"normalizer": "L2"})
+    back = gates.choose_gate(project=crowd, settings=SAMPLED | {"normalizer": "L2"})
     assert (back.gate_k, back.gate_delta, back.normalizer) == (30, None, "L2")
     rows = b"".join(b"play jazz,person %d\n" % number for number in range(400))
     gated(back, rows)
@@ -127,29 +127,29 @@ def test_a_gate_is_taken_over_before_the_first_charge_and_then_used(crowd):
 )
 def test_a_gate_without_a_proof_or_beyond_the_limit_is_not_taken_over(crowd, settings):
     with pytest.raises(InvalidConfiguration):
-        planning.choose_gate(project=crowd, settings=settings)
+        gates.choose_gate(project=crowd, settings=settings)
     crowd.refresh_from_db()
     assert (crowd.gate_kind, crowd.gate_k) == ("k_anonymity", 20)
 
 
 def test_a_trusted_project_has_no_gate_to_choose():
     with pytest.raises(InvalidConfiguration, match="crowd"):
-        planning.choose_gate(project=make_project(), settings=THRESHOLD)
+        gates.choose_gate(project=make_project(), settings=THRESHOLD)
 
 
 def test_a_gate_is_frozen_from_the_moment_its_job_is_open(crowd):
     dataset = uploaded(crowd, b"play jazz,a\n")
     with pytest.raises(ConfigurationFrozen):
-        planning.choose_gate(project=crowd, settings=THRESHOLD)
-    runs.run_gate(job_id=dataset.gate_job_id)
+        gates.choose_gate(project=crowd, settings=THRESHOLD)
+    gates.run_gate(job_id=dataset.gate_job_id)
     with pytest.raises(ConfigurationFrozen):
-        planning.choose_gate(project=crowd, settings=THRESHOLD)
+        gates.choose_gate(project=crowd, settings=THRESHOLD)
 
 
 def test_a_gate_that_failed_before_it_was_charged_may_still_be_changed(crowd):
     dataset = uploaded(crowd, b"play jazz,a\n")
     type(dataset.gate_job).objects.filter(pk=dataset.gate_job_id).update(state="failed", finished_at=dataset.created_at)
-    assert planning.choose_gate(project=crowd, settings=THRESHOLD).gate_kind == "threshold"
+    assert gates.choose_gate(project=crowd, settings=THRESHOLD).gate_kind == "threshold"
 
 
 def test_choosing_waits_for_whoever_opens_a_gate_job(crowd, monkeypatch):
@@ -158,7 +158,7 @@ def test_choosing_waits_for_whoever_opens_a_gate_job(crowd, monkeypatch):
     type(dataset).objects.filter(pk=dataset.pk).update(gate_job=None)
     dataset.gate_job.delete()
     opened, outcome = threading.Event(), []
-    broken_rules = planning.broken_rules
+    broken_rules = gates.broken_rules
 
     def slow(settings):
         thread.start()
@@ -166,16 +166,16 @@ def test_choosing_waits_for_whoever_opens_a_gate_job(crowd, monkeypatch):
         return broken_rules(settings)
 
     def open_job():
-        outcome.append(runs.start_gate(dataset=dataset))
+        outcome.append(gates.start_gate(dataset=dataset))
         opened.set()
         connection.close()
 
     thread = threading.Thread(target=open_job)
-    monkeypatch.setattr(planning, "broken_rules", slow)
-    planning.choose_gate(project=crowd, settings=THRESHOLD)
+    monkeypatch.setattr(gates, "broken_rules", slow)
+    gates.choose_gate(project=crowd, settings=THRESHOLD)
     thread.join()
     assert outcome[0].project_id == crowd.pk
-    runs.run_gate(job_id=outcome[0].pk)
+    gates.run_gate(job_id=outcome[0].pk)
     assert GateRun.objects.get().reservation.event["kind"] == "threshold_gate"
 
 
@@ -184,7 +184,7 @@ def test_choosing_waits_for_whoever_opens_a_gate_job(crowd, monkeypatch):
 
 def test_shares_of_an_upload_are_counted_as_the_gate_would(crowd):
     lines = [b"play jazz,person %d\n" % number for number in range(300)] + [b"once %d,one\n" % n for n in range(40)]
-    frequencies = planning.frequencies_of(uploaded(crowd, b"".join(lines)))
+    frequencies = gates.frequencies_of(uploaded(crowd, b"".join(lines)))
     assert frequencies.counts.tolist() == [1, 300]
     assert frequencies.texts.tolist() == [2, 1]  # one person's forty texts are capped at two
     found = comparison.offers(1.0, 1e-5, unit="contributor", texts_per_contributor=2)
@@ -197,7 +197,7 @@ def test_shares_of_an_upload_are_counted_as_the_gate_would(crowd):
 
 def test_a_public_upload_names_nobody_and_counts_records(crowd):
     dataset = make_records(crowd, ["play jazz"] * 30, role="public_test")[0].dataset
-    assert planning.frequencies_of(dataset).counts.tolist() == [30]
+    assert gates.frequencies_of(dataset).counts.tolist() == [30]
 
 
 # --- odd uploads
@@ -229,8 +229,8 @@ class TestOddUploads:
         for number, record in enumerate(records):
             record.contributor = number.to_bytes(16, "big")
         type(records[0]).objects.bulk_update(records, ["contributor"], batch_size=100)
-        job = runs.start_gate(dataset=dataset)
-        runs.run_gate(job_id=job.pk)
+        job = gates.start_gate(dataset=dataset)
+        gates.run_gate(job_id=job.pk)
         assert list(Query.objects.values_list("text", flat=True)) == ["short"]
 
     def test_bytes_that_are_no_text_are_bad_rows_and_never_quoted(self, settings):
@@ -256,4 +256,4 @@ class TestOddUploads:
 
 
 def test_the_gate_of_a_project_is_the_gate_of_its_fields(crowd):
-    assert runs.gate_of(crowd) == gate_from(crowd.settings)
+    assert gates.gate_of(crowd) == gate_from(crowd.settings)

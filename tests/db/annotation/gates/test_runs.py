@@ -13,8 +13,9 @@ from django.core.files.base import ContentFile
 from django.db import connection
 from django.db.models.functions import Now
 
-from annotation.data.services import datasets
-from annotation.gates.services import attempts, pool_rows, runs
+from annotation.data.services import datasets, pool_files
+from annotation.gates import attempts as gate_attempts
+from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, Job, Query, Record
 from annotation.work.services import interruptions, jobs
 from privacy.gate.kanonymity import KAnonymityGate
@@ -61,8 +62,8 @@ def ready(project, texts):
 
 def gated(project, texts):
     dataset = ready(project, texts)
-    job = runs.start_gate(dataset=dataset)
-    runs.run_gate(job_id=job.pk)
+    job = gates.start_gate(dataset=dataset)
+    gates.run_gate(job_id=job.pk)
     job.refresh_from_db()
     return dataset, job
 
@@ -111,31 +112,31 @@ def test_the_ledger_holds_the_cost_before_and_the_digest_after(crowd):
     assert commit.output_digest == hashlib.sha256(shown.encode()).hexdigest()
 
 
-@pytest.mark.parametrize("at_once", [1, 3, runs.OUTPUT_ROWS])
+@pytest.mark.parametrize("at_once", [1, 3, gates.OUTPUT_ROWS])
 def test_the_digest_is_of_the_lines_that_json_writes(monkeypatch, at_once):
-    monkeypatch.setattr(runs, "OUTPUT_ROWS", at_once)
+    monkeypatch.setattr(gates, "OUTPUT_ROWS", at_once)
     texts = ['say "stop"', "back\\slash", "line\nend\t\x01\x7f", "Straße 🎵\u2028"]
     for counts in ([8, 9, 10, 2**40], [8.0, 9.5, 1e22, 123456.789]):
         passed = pa.table({"text": texts, "count": counts})
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in zip(texts, counts, strict=True))
-        assert runs.output_digest(passed) == hashlib.sha256(lines.encode()).hexdigest()
+        assert gates.output_digest(passed) == hashlib.sha256(lines.encode()).hexdigest()
 
 
 def test_the_gate_starts_when_the_upload_is_read_and_only_once(crowd, sent):
     dataset = receive_upload(
         project=crowd, file=ContentFile(b"text\n" + b"Stop!\n" * OFTEN), name="a.csv", uploaded_by=make_user()
     )
-    assert runs.start_gate(dataset=dataset) is None  # not read yet
+    assert gates.start_gate(dataset=dataset) is None  # not read yet
     datasets.import_dataset(job_id=dataset.job_id)
     assert sent == ["annotation.tasks.import_dataset_task", "annotation.tasks.run_gate_task"]
     dataset.refresh_from_db()
-    assert runs.start_gate(dataset=dataset) is None
+    assert gates.start_gate(dataset=dataset) is None
     for _ in range(3):
-        runs.run_gate(job_id=dataset.gate_job_id)
+        gates.run_gate(job_id=dataset.gate_job_id)
     assert GateRun.objects.count() == 1
     assert [query.text for query in Query.objects.all()] == ["stop"]
     assert crowd.pool_account.entries.filter(kind="reserve").count() == 1
-    assert runs.start_gate(dataset=dataset) is None
+    assert gates.start_gate(dataset=dataset) is None
 
 
 def test_only_ready_pools_of_crowds_are_gated(crowd):
@@ -144,7 +145,7 @@ def test_only_ready_pools_of_crowds_are_gated(crowd):
         make_records(crowd, ["a"], role="public_test")[0].dataset,
         make_records(crowd, ["a"], state="refused")[0].dataset,
     ):
-        assert runs.start_gate(dataset=dataset) is None
+        assert gates.start_gate(dataset=dataset) is None
     assert not Job.objects.filter(kind=jobs.GATE).exists()
 
 
@@ -166,7 +167,7 @@ def test_contributors_count_once_for_a_text():
     )
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     assert [query.text for query in Query.objects.all()] == ["many"]
     assert spent_nano(project) == 2 * 500_000_000
 
@@ -213,8 +214,8 @@ def test_a_spent_budget_refuses_before_anything_is_read(crowd, monkeypatch):
         account=crowd.pool_account, epsilon_limit=1.0, delta_limit=1e-3, actor="test", reason="more is needed"
     )
     dataset.refresh_from_db()
-    again = runs.start_gate(dataset=dataset)
-    runs.run_gate(job_id=again.pk)
+    again = gates.start_gate(dataset=dataset)
+    gates.run_gate(job_id=again.pk)
     assert Query.objects.count() == 2
     assert spent_nano(crowd) == 500_000_000
 
@@ -225,9 +226,9 @@ def test_an_attempt_that_breaks_is_charged_and_lost(crowd, monkeypatch):
         raise OSError("a record might stand here")
 
     monkeypatch.setattr(KAnonymityGate, "decide", decide)
-    job = runs.start_gate(dataset=ready(crowd, TEXTS))
+    job = gates.start_gate(dataset=ready(crowd, TEXTS))
     with pytest.raises(OSError, match="might"):
-        runs.run_gate(job_id=job.pk)
+        gates.run_gate(job_id=job.pk)
     job.refresh_from_db()
     assert (job.state, GateRun.objects.get().state) == ("failed", "lost")
     assert job.error == interruptions.reason_of(OSError()) + " What the gate reserved stays charged."
@@ -253,15 +254,15 @@ def test_a_killed_attempt_is_charged_and_the_next_one_draws_anew(crowd, monkeypa
         return decide(self, batches, key=key)
 
     dataset = ready(crowd, TEXTS)
-    job = runs.start_gate(dataset=dataset)
+    job = gates.start_gate(dataset=dataset)
     monkeypatch.setattr(KAnonymityGate, "decide", die)
     with pytest.raises(Killed):
-        runs.run_gate(job_id=job.pk)
+        gates.run_gate(job_id=job.pk)
     assert (GateRun.objects.get().state, spent_nano(crowd)) == ("running", 500_000_000)
-    runs.run_gate(job_id=job.pk)  # the lease still runs
+    gates.run_gate(job_id=job.pk)  # the lease still runs
     let_lapse(job)
     monkeypatch.setattr(KAnonymityGate, "decide", live)
-    runs.run_gate(job_id=job.pk)
+    gates.run_gate(job_id=job.pk)
     assert list(GateRun.objects.order_by("pk").values_list("state", flat=True)) == ["lost", "committed"]
     assert len(keys) == len(set(keys)) == 2
     assert min(map(len, keys)) >= 32
@@ -274,9 +275,9 @@ def test_a_killed_attempt_is_charged_and_the_next_one_draws_anew(crowd, monkeypa
 
 def test_questions_and_ledger_entry_commit_together_or_not_at_all(crowd, monkeypatch):
     monkeypatch.setattr(jobs, "send_project_changed", lambda project_id: 1 / 0)
-    job = runs.start_gate(dataset=ready(crowd, TEXTS))
+    job = gates.start_gate(dataset=ready(crowd, TEXTS))
     with pytest.raises(ZeroDivisionError):
-        runs.run_gate(job_id=job.pk)
+        gates.run_gate(job_id=job.pk)
     assert not Query.objects.exists()
     assert GateRun.objects.get().state == "lost"
     assert not crowd.pool_account.entries.filter(kind="commit").exists()
@@ -284,17 +285,17 @@ def test_questions_and_ledger_entry_commit_together_or_not_at_all(crowd, monkeyp
 
 def test_an_attempt_that_was_taken_over_stores_nothing(crowd, monkeypatch, caplog):
     decide = KAnonymityGate.decide
-    job = runs.start_gate(dataset=ready(crowd, TEXTS))
+    job = gates.start_gate(dataset=ready(crowd, TEXTS))
 
     def slow(self, batches, *, key):
         passed = decide(self, batches, key=key)
         if Job.objects.get(pk=job.pk).attempt == 1:
             let_lapse(job)
-            runs.run_gate(job_id=job.pk)
+            gates.run_gate(job_id=job.pk)
         return passed
 
     monkeypatch.setattr(KAnonymityGate, "decide", slow)
-    runs.run_gate(job_id=job.pk)
+    gates.run_gate(job_id=job.pk)
     assert "taken over" in caplog.text
     assert list(GateRun.objects.order_by("pk").values_list("state", flat=True)) == ["lost", "committed"]
     assert Query.objects.filter(gate_run=GateRun.objects.get(state="committed")).count() == 2
@@ -302,20 +303,20 @@ def test_an_attempt_that_was_taken_over_stores_nothing(crowd, monkeypatch, caplo
 
 
 def test_what_kills_every_worker_does_not_eat_the_budget(crowd):
-    job = runs.start_gate(dataset=ready(crowd, TEXTS))
-    Job.objects.filter(pk=job.pk).update(attempt=attempts.MAXIMUM_ATTEMPTS)
-    runs.run_gate(job_id=job.pk)
+    job = gates.start_gate(dataset=ready(crowd, TEXTS))
+    Job.objects.filter(pk=job.pk).update(attempt=gate_attempts.MAXIMUM_ATTEMPTS)
+    gates.run_gate(job_id=job.pk)
     assert Job.objects.get(pk=job.pk).state == "failed"
     assert spent_nano(crowd) == 0
 
 
 def test_records_reach_the_gate_in_the_order_of_their_rows(crowd, monkeypatch):
-    monkeypatch.setattr(pool_rows, "BATCH_ROWS", 3)
+    monkeypatch.setattr(pool_files, "BATCH_ROWS", 3)
     dataset = ready(crowd, [f"text {n}" for n in range(10)])
     Record.objects.filter(dataset=dataset, row_number=2).update(payload={})  # moves the row within the table
 
     told = []
-    batches = list(pool_rows.records(Dataset.objects.get(pk=dataset.pk), told.append))
+    batches = list(pool_files.records(Dataset.objects.get(pk=dataset.pk), told.append))
     assert [text for batch in batches for text in batch.column("text").to_pylist()] == [f"text {n}" for n in range(10)]
     assert [batch.num_rows for batch in batches] == [3, 3, 3, 1]
     assert told == [3, 6, 9]

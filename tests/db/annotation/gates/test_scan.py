@@ -1,24 +1,18 @@
 """One scan of a pool lets the same out as the rows in the database, in however many files it lies."""
 
-import os
-import signal
 from types import SimpleNamespace
 
 import pytest
 from django.db import connection
 
 from annotation.data.services import pool_files
-from annotation.gates.services import planning, runs, scan
-from annotation.models import GateRun, Job, PoolPart, Query, Record
-from privacy.engines import spark
-from privacy.engines.process import ProcessEngine
+from annotation.gates import services as gates
+from annotation.models import PoolPart, Record
 from privacy.gate import threshold
-from privacy.ledger import services as ledger
+from privacy.gate.engine import ProcessEngine
 from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SimulationRandom
-from tests.faults.storm.site import descendants
 from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload
-from tests.spark_cluster import command_line, needs_spark
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,7 +27,7 @@ def nothing_is_sent(monkeypatch):
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_neither_the_place_of_the_rows_nor_the_number_of_files_changes_a_byte(monkeypatch, settings, kind, unit):
     """Under one key, and for the threshold gate one source of noise."""
-    monkeypatch.setattr(scan, "new_key", lambda: bytes(range(32)))
+    monkeypatch.setattr(gates, "new_key", lambda: bytes(range(32)))
     monkeypatch.setattr(threshold, "SecureRandom", lambda: SimulationRandom(7))
     chosen = THRESHOLD if kind == "threshold" else {}
     found = {}
@@ -52,8 +46,8 @@ def test_neither_the_place_of_the_rows_nor_the_number_of_files_changes_a_byte(mo
 
 def test_the_key_is_nowhere_and_another_run_has_another(monkeypatch):
     keys = []
-    real = scan.new_key
-    monkeypatch.setattr(scan, "new_key", lambda: keys.append(real()) or keys[-1])
+    real = gates.new_key
+    monkeypatch.setattr(gates, "new_key", lambda: keys.append(real()) or keys[-1])
     for _ in range(2):
         passed(upload(crowd()))
     assert len(set(keys)) == 2
@@ -74,11 +68,11 @@ def holders(hexadecimal):
 
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_a_survey_counts_columns_as_it_counts_rows(monkeypatch, settings, unit):
-    monkeypatch.setattr(planning, "new_key", lambda: bytes(range(32)))
+    monkeypatch.setattr(gates, "new_key", lambda: bytes(range(32)))
     counted = []
     for in_database in (False, True):
         settings.POOLS_IN_DATABASE = in_database
-        counted.append(planning.frequencies_of(upload(crowd(unit))).to_json())
+        counted.append(gates.frequencies_of(upload(crowd(unit))).to_json())
     assert counted[0] == counted[1]
 
 
@@ -87,14 +81,14 @@ def test_progress_ends_with_the_last_row(monkeypatch):
     dataset = upload(crowd())
     told = []
     lease = SimpleNamespace(check=lambda: None, report=lambda **news: told.append(news["progress_done"]))
-    gate = runs.gate_of(dataset.project)
-    with scan.ready_engine(dataset, gate, lease) as engine:
-        scan.release([dataset], gate, lease, engine)
+    gate = gates.gate_of(dataset.project)
+    with gates.ready_engine(dataset, gate, lease) as engine:
+        gates.release([dataset], gate, lease, engine)
     assert told == [300, 600, len(TEXTS)]
 
 
 def know_the_coins(monkeypatch):
-    monkeypatch.setattr(scan, "new_key", lambda: bytes(range(32)))
+    monkeypatch.setattr(gates, "new_key", lambda: bytes(range(32)))
     monkeypatch.setattr(threshold, "SecureRandom", lambda: SimulationRandom(7))
 
 
@@ -102,55 +96,6 @@ def spends(dataset):
     """Return the kinds of all entries of a pool's account, oldest first."""
     entries = LedgerEntry.objects.filter(account=dataset.project.pool_account).order_by("pk")
     return [kind for kind in entries.values_list("kind", flat=True) if kind != "grant"]
-
-
-@needs_spark
-def test_spark_lets_the_same_out_to_the_byte(monkeypatch, settings):
-    know_the_coins(monkeypatch)
-    monkeypatch.setattr(pool_files, "PART_ROWS", 100)
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    for unit, chosen in (("record", {}), ("contributor", THRESHOLD)):
-        settings.SPARK_MASTER = ""
-        alone = passed(upload(crowd(unit, **chosen)))
-        settings.SPARK_MASTER = "local[2]"
-        assert passed(upload(crowd(unit, **chosen))) == alone
-        assert len(alone[1]) > 1
-
-
-@needs_spark
-def test_a_driver_that_is_killed_is_charged_and_the_next_attempt_pays_anew(monkeypatch, settings):
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    settings.SPARK_MASTER = "local[1]"
-    dataset, reserve = upload(crowd()), ledger.reserve
-
-    def reserve_and_kill(**given):
-        reservation = reserve(**given)
-        (driver, *_) = [pid for pid in descendants(os.getpid()) if b"spark_driver" in command_line(pid)]
-        os.kill(driver, signal.SIGKILL)
-        return reservation
-
-    with monkeypatch.context() as patch:
-        patch.setattr(runs.ledger, "reserve", reserve_and_kill)
-        runs.run_gate(job_id=dataset.gate_job_id)
-    job = Job.objects.get(pk=dataset.gate_job_id)
-    assert job.state == "failed"
-    assert job.error.endswith("ended without an answer. What the gate reserved stays charged.")
-    assert GateRun.objects.get(dataset=dataset).state == "lost"
-    assert spends(dataset) == ["reserve", "charge"]
-    assert not Query.objects.filter(project=dataset.project).exists()
-    settings.SPARK_MASTER = ""
-    runs.run_gate(job_id=runs.start_gate(dataset=dataset).pk)
-    assert spends(dataset) == ["reserve", "charge", "reserve", "commit"]
-
-
-def test_what_is_missing_is_found_before_anything_is_paid(monkeypatch, settings):
-    settings.SPARK_MASTER = "spark://127.0.0.1:1"
-    monkeypatch.setattr(spark, "find_spec", lambda name: None)
-    dataset = upload(crowd())
-    runs.run_gate(job_id=dataset.gate_job_id)
-    job = Job.objects.get(pk=dataset.gate_job_id)
-    assert (job.state, job.error) == ("failed", "SPARK_MASTER names a cluster and the extra spark is not installed.")
-    assert spends(dataset) == []
 
 
 def test_a_file_that_is_rewritten_meanwhile_is_found_under_its_new_name(monkeypatch):

@@ -8,8 +8,8 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from annotation.choices.class_changes import CROWD, FIXED_ANSWERS, NOT_BEFOREHAND, STREAM, FurtherClass
+from annotation.data.services.label_files import export_labels
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.exports.services.label_files import export_labels
 from annotation.models import Consensus, Label, Project, Role
 from annotation.projects.services.classes import add_class, hindrance_of
 from annotation.projects.services.configuring import configure_project

@@ -7,8 +7,8 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.choices.merged_classes import CROWD, FIXED_ANSWERS, NOT_ASKED, NOT_BEFOREHAND, STREAM, USED
+from annotation.data.services.label_files import export_labels
 from annotation.errors import InvalidConfiguration
-from annotation.exports.services.label_files import export_labels
 from annotation.models import Consensus, Label, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, GoldSource
 from annotation.projects.services.classes import merge_class, merge_hindrance_of, take_back_merge

@@ -13,8 +13,8 @@ from django.db.models import Max
 
 from annotation.data.services import drafts
 from annotation.data.services import forgetting as records
+from annotation.data.services.label_files import ExportFormat, export_labels
 from annotation.errors import ForgettingRefused
-from annotation.exports.services.label_files import ExportFormat, export_labels
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.retention import Forgetting
 from annotation.questions.services import flags, labels, queue

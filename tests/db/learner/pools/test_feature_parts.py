@@ -13,22 +13,15 @@ from annotation.data.services import forgetting
 from annotation.models import Dataset, Record
 from annotation.work.services import files
 from learner import tasks
-from learner.features.encoder import SentenceEncoder
-from learner.features.text import HashingTextFeaturizer
+from learner.features.crew import Crew
 from learner.models import FeatureMatrix
 from learner.pools import features
-from privacy.engines.crew import Crew
-from privacy.engines.spark_batches import SparkBatches
 from tests import learning
 from tests.crews import batch_workers
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COLUMNS = [{"name": "age", "low": 0, "high": 120}, {"name": "town", "categories": ["Bonn", "Köln"]}]
-
-
-class Slow(HashingTextFeaturizer):
-    worth_a_cluster = True
 
 
 def kept(project):
@@ -115,14 +108,6 @@ def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeyp
     assert len(rows) == 5
     assert FeatureMatrix.objects.count() == 1
     assert kept(large.project) == []
-
-
-def test_a_cluster_makes_what_takes_its_time_and_the_host_all_else(settings):
-    quick, slow = HashingTextFeaturizer(n_features=8), Slow(n_features=8)
-    assert SentenceEncoder.worth_a_cluster
-    for master, engines in (("", (Crew, Crew)), ("local[2]", (Crew, SparkBatches))):
-        settings.SPARK_MASTER = master
-        assert tuple(type(features.features_engine(each)) for each in (quick, slow)) == engines
 
 
 def test_a_table_has_the_same_bytes_in_parts(cut_small, monkeypatch):

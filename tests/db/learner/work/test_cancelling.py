@@ -1,8 +1,8 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotation.data.services import datasets
-from annotation.gates.services import pool_rows, runs
+from annotation.data.services import datasets, pool_files
+from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, Job, Query, Record, WorkState
 from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease, Round, TrainingRun
@@ -104,20 +104,20 @@ def crowd():
 
 def test_a_gate_that_had_begun_to_read_is_charged_and_the_next_one_pays_once(crowd, monkeypatch):
     project = crowd.project
-    real = pool_rows.current_content
+    real = pool_files.current_content
 
     def reading(*args):
         cancel(crowd.gate_job)
         return real(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool_rows, "current_content", reading)
-        runs.run_gate(job_id=crowd.gate_job_id)
+        patch.setattr(pool_files, "current_content", reading)
+        gates.run_gate(job_id=crowd.gate_job_id)
     assert Job.objects.get(pk=crowd.gate_job_id).error == "Cancelled by ada."
     assert (GateRun.objects.get().state, kinds(project)) == ("lost", ["reserve", "charge"])
     assert not Query.objects.exists()
-    again = runs.start_gate(dataset=crowd)
-    runs.run_gate(job_id=again.pk)
+    again = gates.start_gate(dataset=crowd)
+    gates.run_gate(job_id=again.pk)
     assert kinds(project) == ["reserve", "charge", "reserve", "commit"]
     cost = project.pool_account.entries.get(kind="commit").epsilon_nano
     assert project.pool_account.entries.latest("sequence").epsilon_spent_nano == 2 * cost
@@ -128,10 +128,10 @@ def test_a_gate_cancelled_before_it_reserves_costs_nothing(crowd):
     # As if its worker had died before it came to anything.
     Job.objects.filter(pk=job.pk).update(state="running", attempt=1, leased_until="2000-01-01T00:00Z")
     cancel(job)
-    runs.run_gate(job_id=job.pk)
+    gates.run_gate(job_id=job.pk)
     assert Job.objects.get(pk=job.pk).state == "failed"
     assert kinds(crowd.project) == []
-    runs.run_gate(job_id=runs.start_gate(dataset=crowd).pk)
+    gates.run_gate(job_id=gates.start_gate(dataset=crowd).pk)
     assert kinds(crowd.project) == ["reserve", "commit"]
 
 

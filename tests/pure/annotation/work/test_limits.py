@@ -117,7 +117,7 @@ def test_the_interpreter_knows_no_django_and_is_begun_again_where_it_died():
     limits._server._process.kill()
     limits._server._process.wait()
     assert len(list(run(jobs.echo, NOTHING, SOME, times=2))) == 2
-    program = "import annotation.data.readers.reading, annotation.tables.manifests, sys; print('django' in sys.modules)"
+    program = "import annotation.data.readers.reading, addons.spark.iceberg, sys; print('django' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert said.stdout == "False\n"
 

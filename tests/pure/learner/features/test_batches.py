@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from dpal.features.table import CategoricalColumn, NumericColumn
-from learner.features.batches import features_step, values_batch, vectors_in
+from learner.features.batches import batch_bytes, batch_of, features_step, values_batch, vectors_in
 from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
-from privacy.engines.batches import batch_bytes, batch_of
 
 TEXTS = ["Play a song", "", "Ünïcode, ja!", "play a song", "one two three four five"]
 ROWS = [{"age": 0.1 + 0.2, "town": "Köln"}, {"age": "", "town": None}, {"age": 2**60, "town": "Rom"}]

@@ -15,7 +15,7 @@ from annotation.budget import charges
 from annotation.budget.action_words import SENTENCES
 from annotation.budget.words import delta_words, epsilon_words
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, Job, WorkState
 from annotation.projects.services import opening
 from annotation.work.services import attempts, tokens
@@ -84,7 +84,7 @@ FREE = """
 
 # What each of these charges is set going by.
 RESERVING = {
-    "annotation/gates/services/runs.py": (
+    "annotation/gates/services.py": (
         "annotation:preview annotation:start_gate learner:retry_work api:start_gate api:upload_dataset"
         " annotation:register_table api:register_table"
     ),
@@ -337,7 +337,7 @@ def _gated(project, *, rows=ROWS, state=None):
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     if state is None:
-        runs.run_gate(job_id=dataset.gate_job_id)
+        gates.run_gate(job_id=dataset.gate_job_id)
     else:
         end_jobs(state, pk=dataset.gate_job_id)
     return dataset

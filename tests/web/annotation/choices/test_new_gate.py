@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from annotation.choices.gates import run_event
 from annotation.choices.presets import broken_rules
+from annotation.gates import services as gates
 from annotation.gates.receipts import receipt_of
-from annotation.gates.services import planning, runs
 from annotation.models import GateRun, Query
 from annotation.projects.services import configuring
 from annotation.work.services import tokens
@@ -44,7 +44,7 @@ def test_another_gate_takes_its_place_and_its_settings_go(crowd, manager):
     sampled = {"gate_kind": "k_anonymity", "gate_k": 30, "gate_sampling_rate": 0.2, "gate_epsilon": 1.0}
     changed = configuring.configure_project(project=crowd, changes=sampled, actor=manager)
     assert "gate_voices" not in changed.configuration.document["gate"]
-    planning.choose_gate(project=changed, settings={"gate_kind": "halfway", "gate_epsilon": 1.0, "gate_voices": 20})
+    gates.choose_gate(project=changed, settings={"gate_kind": "halfway", "gate_epsilon": 1.0, "gate_voices": 20})
     changed.refresh_from_db()
     assert (changed.settings["gate_voices"], changed.gate_k) == (20, None)
 
@@ -87,7 +87,7 @@ def test_the_database_keeps_its_settings_out_of_other_gates(crowd):
 def test_an_upload_goes_through_it_and_its_event_is_charged(crowd):
     assert receipt_of(crowd).why == "About 10 voices were wanted, and half of them came"
     records = make_records(crowd, ["play jazz"] * 300 + ["my own secret"] * 3)
-    runs.run_gate(job_id=runs.start_gate(dataset=records[0].dataset).pk)
+    gates.run_gate(job_id=gates.start_gate(dataset=records[0].dataset).pk)
     assert list(Query.objects.values_list("text", flat=True)) == ["play jazz"]
     charged = GateRun.objects.get().reservation
     event = run_event(crowd.settings)

@@ -19,14 +19,17 @@ from django.core.management import call_command
 from django.db import IntegrityError
 from django.urls import reverse
 
+from addons.spark.jobs import UnknownGate, gate_told, told_gate
+from addons.spark.steps import Steps
+from addons.spark.stores import Folder, columns_in
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import ONE_UPLOAD_ALONE, GateChoice, gate_from, run_event
 from annotation.choices.presets import broken_rules
-from annotation.data.services import tables
+from annotation.data.services import registered
 from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.gates import comparison
+from annotation.gates import services as gates
 from annotation.gates.receipts import receipt_of
-from annotation.gates.services import runs, scan
 from annotation.models import GateRun, Job, Query
 from annotation.projects.services import configuring
 from learner.simulation import plan_setups
@@ -35,12 +38,9 @@ from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.events import GateEvent, GateOfSnapshotEvent, GateWindowEvent, GaussianEvent, event_from_json
 from privacy.accounting.gate_events import discrete_laplace_delta, discrete_laplace_threshold
 from privacy.choices import Kind, parameter
-from privacy.engines.base import UnknownGate, gate_told, told_gate
-from privacy.engines.process import ProcessEngine
-from privacy.engines.spark_steps import Steps
-from privacy.engines.stores import Folder, columns_in
 from privacy.gate import planning
 from privacy.gate.counting import CountingGate
+from privacy.gate.engine import ProcessEngine
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.planning import PublicSource, plan_source
 from privacy.gate.reading import COUNTS, all_counts, pairs
@@ -55,9 +55,9 @@ from tests.factories import make_records, open_preset, write_settings
 from tests.gate_scans import crowd as plain_crowd
 from tests.gate_scans import passed, upload
 from tests.lakes import register, write_table
+from tests.pure.addons.spark.test_steps import in_folder, run
 from tests.pure.learner.simulation.test_crowd import crowd_task
-from tests.pure.privacy.engines.test_process import KEY, counted, pool
-from tests.pure.privacy.engines.test_spark_steps import in_folder, run
+from tests.pure.privacy.test_gate_engine import KEY, counted, pool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -210,13 +210,13 @@ def test_an_event_that_is_none_of_a_gate_or_hides_others_is_never_charged_and_no
     crowd, monkeypatch, wrong
 ):
     records = make_records(crowd, ["play jazz"] * 300)
-    job = runs.start_gate(dataset=records[0].dataset)
+    job = gates.start_gate(dataset=records[0].dataset)
     monkeypatch.setattr(TensGate, "event", lambda gate, epsilon=None: wrong)
-    monkeypatch.setattr(scan, "release", None)
+    monkeypatch.setattr(gates, "release", None)
     with pytest.raises(TypeError, match="in_tens does not pay for hiding each record"):
         run_event(crowd.settings)
     with pytest.raises(TypeError, match="in_tens"):
-        runs.run_gate(job_id=job.pk)
+        gates.run_gate(job_id=job.pk)
     assert entries(crowd) == []
     assert not GateRun.objects.exists()
 
@@ -312,12 +312,12 @@ def test_a_table_that_stays_where_it_is_is_refused_with_its_rule(declared, tmp_p
         GateOfSnapshotEvent(run_event(project.settings), "0a" * 32)
     with pytest.raises(InvalidUpload, match="no proof over a table that stays where it is"):
         register(project, table)
-    assert not tables.may_register(project)
+    assert not registered.may_register(project)
     # Nor is one read that was registered while the project had another gate.
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "_refuse_project", lambda project: None)
+        patch.setattr(registered, "_refuse_project", lambda project: None)
         dataset = register(project, table)
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert (job.state, job.error) == ("failed", "tens_gate has no proof over a registered table")
     assert entries(project) == []
@@ -327,7 +327,7 @@ def test_a_table_that_stays_where_it_is_is_refused_with_its_rule(declared, tmp_p
 def test_executors_that_lack_its_code_are_found_before_anything_is_paid(declared, settings):
     settings.SPARK_MASTER = "local[2]"
     dataset = upload(tens_crowd())
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert job.state == "failed"
     assert job.error.startswith("Executors of the cluster have no code of the gate TensGate")
@@ -357,7 +357,7 @@ def test_in_a_module_of_the_kernel_executors_count_for_it_as_one_process_does(mo
     "kind",
     [
         "os:system",
-        "privacy.engines.base:function_named",
+        "privacy.gate.engine:ProcessEngine",
         "privacy.gate.kanonymity:Normalizer",
         "annotation.choices.noisy_gate:NoisyGate",
         "privacyother:CountingGate",

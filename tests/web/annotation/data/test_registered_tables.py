@@ -113,7 +113,7 @@ def test_a_program_registers_one_and_may_name_its_most(crowd, owner, table):
     assert answer.status_code == 202
     told = answer.json()
     assert told["charge"] == {"epsilon": price.epsilon, "delta": price.delta}
-    assert told["source"] == {"address": table.as_uri(), "snapshot": "", "iceberg_snapshot": None}
+    assert told["source"] == {"address": table.as_uri(), "snapshot": "", "snapshot_number": None}
     assert told["name"] == "today"
     assert (told["row_count"], told["bad_row_count"]) == (None, None)
     datasets.import_dataset(job_id=told["job"]["id"])
@@ -128,14 +128,14 @@ def test_an_iceberg_snapshot_is_named_and_shown_by_its_number(web, crowd, owner,
     fields = {"table-address": lake.folder.as_uri(), "table-contributor_column": "who"}
     send(web, crowd, **fields, **{"table-snapshot_id": str(number)})
     dataset = Dataset.objects.get()
-    assert dataset.source.iceberg == {"snapshot": number}
+    assert dataset.source.format_snapshot == {"snapshot": number}
     datasets.import_dataset(job_id=dataset.job_id)
     page = web.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
     assert f"<dt>Iceberg snapshot</dt><dd>{number}</dd>" in page
     program = program_of(owner, Scope.DATASETS_WRITE)
     body = {"address": lake.folder.as_uri(), "text_column": "said", "contributor_column": "who", "snapshot_id": number}
     answer = program.post(reverse("api:register_table", args=[crowd.slug]), body, content_type="application/json")
-    assert answer.json()["source"]["iceberg_snapshot"] == number
+    assert answer.json()["source"]["snapshot_number"] == number
 
 
 def test_the_page_of_forgetting_says_whose_the_rows_are(web, crowd, table):

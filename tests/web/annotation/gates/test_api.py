@@ -1,8 +1,8 @@
 import pytest
 
 from annotation.budget import charges
+from annotation.gates import services as gates
 from annotation.gates.comparison import own_settings
-from annotation.gates.services import planning
 from tests import learning
 from tests.factories import make_account, make_records, make_user
 from tests.rest_caller import Caller
@@ -58,7 +58,7 @@ def test_what_is_no_plan_and_no_gate_is_refused(crowd, program):
 
 
 def test_an_upload_is_counted_for_the_plan(crowd, program, monkeypatch):
-    monkeypatch.setattr(planning, "SURVEYED_ROWS", -1)
+    monkeypatch.setattr(gates, "SURVEYED_ROWS", -1)
     dataset = make_records(crowd, ["play jazz", "play jazz"])[0].dataset
     at = f"projects/{crowd.slug}/datasets/{dataset.pk}/survey"
     begun = [program.post(at).json()["id"] for _ in range(2)]

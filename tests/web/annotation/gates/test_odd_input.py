@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.budget import charges
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, Project, Query
 from annotation.projects.services import opening
 from tests.clients import browser_of
@@ -54,7 +54,7 @@ def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.c
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     if dataset.gate_job_id:
-        runs.run_gate(job_id=dataset.gate_job_id)
+        gates.run_gate(job_id=dataset.gate_job_id)
     return dataset, client.get(url).content.decode()
 
 

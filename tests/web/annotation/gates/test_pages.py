@@ -9,7 +9,7 @@ from django.utils import translation
 
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
-from annotation.gates.services import planning, runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, Project, Query, Role, Survey
 from annotation.people.services import members
 from annotation.projects.forms.opening import NORMALIZER_CHOICES
@@ -125,7 +125,7 @@ def test_when_nothing_passed_the_data_page_says_what_to_do_and_counts_nothing(cr
     data = reverse("annotation:data", args=[crowd.slug])
     assert "Nothing passed" not in text_of(client.get(data))
     pool(crowd, b"".join(b"unsaid %d,p%d\n" % (n, n) for n in range(13)))
-    runs.run_gate(job_id=crowd.jobs.get(kind="gate").pk)
+    gates.run_gate(job_id=crowd.jobs.get(kind="gate").pk)
     for url in (data, reverse("annotation:uploads", args=[crowd.slug])):
         html = text_of(client.get(url))
         section = html[html.index('<section id="nothing-passed"') :]
@@ -169,7 +169,7 @@ def test_annotators_read_what_their_gate_does(
 ) -> None:
     project = opened(manager, **settings)
     pool(project, b"".join(b"play jazz,p%d\n" % n for n in range(500)))
-    runs.run_gate(job_id=project.jobs.get(kind="gate").pk)
+    gates.run_gate(job_id=project.jobs.get(kind="gate").pk)
     query = Query.objects.get()
     queue.open_queries(project=project, round_number=1, query_ids=[query.pk])
     members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
@@ -272,7 +272,7 @@ def test_shares_at_each_k_are_those_of_the_upload_and_marked(crowd: Project, man
 def test_a_large_upload_is_counted_whole_by_a_worker(
     crowd: Project, manager: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SURVEYED_ROWS", 10)
+    monkeypatch.setattr(gates, "SURVEYED_ROWS", 10)
     dataset = make_records(crowd, ["play jazz"] * 30 + ["stop"])[0].dataset
     Dataset.objects.filter(pk=dataset.pk).update(row_count=31)
     dataset.records.update(contributor=b"p" * 16)
@@ -287,7 +287,7 @@ def test_a_large_upload_is_counted_whole_by_a_worker(
     html = text_of(client.get(page(crowd), source))
     assert "A worker counts the whole upload" in html
     assert "Count the whole upload" not in html
-    planning.run_survey(job_id=job.pk)
+    gates.run_survey(job_id=job.pk)
     response = client.get(page(crowd), source)
     # One person said both: two texts of one contribution each.
     assert response.context["frequencies"].contributions == 2
@@ -300,18 +300,18 @@ def test_a_count_that_breaks_says_so_without_quoting_and_may_be_tried_again(
     crowd: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = make_records(crowd, ["my very own secret"])[0].dataset
-    job = planning.start_survey(dataset=dataset)
+    job = gates.start_survey(dataset=dataset)
 
     def fail(*args: object) -> None:
         raise ValueError("my very own secret")
 
-    monkeypatch.setattr(planning, "_count", fail)
+    monkeypatch.setattr(gates, "_count", fail)
     with pytest.raises(ValueError, match="secret"):
-        planning.run_survey(job_id=job.pk)
+        gates.run_survey(job_id=job.pk)
     job.refresh_from_db()
     assert (job.state, job.error) == ("failed", "It stopped with ValueError; the worker's log says where.")
     monkeypatch.undo()
-    again = planning.start_survey(dataset=dataset)
+    again = gates.start_survey(dataset=dataset)
     assert again.pk != job.pk
 
 

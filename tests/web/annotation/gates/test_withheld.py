@@ -10,7 +10,7 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 
 from annotation.data.services import datasets
-from annotation.gates.services import planning, runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
 from annotation.people.services import members
 from annotation.projects.services import opening
@@ -104,7 +104,7 @@ def test_no_page_no_answer_and_no_log_line_has_a_withheld_text(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     project = crowd(manager, **settings)
-    runs.run_gate(job_id=project.jobs.get(kind="gate").pk)
+    gates.run_gate(job_id=project.jobs.get(kind="gate").pk)
     assert list(Query.objects.values_list("text", flat=True)) == ["play jazz"]
     found = addresses(project)
     for expected in ("/gate/", "/data/pool/", "/budget/statement.csv", "/api/v1/", "/overview/", "/ledger"):
@@ -139,7 +139,7 @@ def test_an_error_that_quotes_a_record_reaches_nobody(
     monkeypatch.setattr(KAnonymityGate, method, quote)
     job = project.jobs.get(kind="gate")
     with pytest.raises(ValueError, match="secret"):
-        runs.run_gate(job_id=job.pk)
+        gates.run_gate(job_id=job.pk)
     job.refresh_from_db()
     assert job.error == interruptions.reason_of(ValueError()) + " What the gate reserved stays charged."
     assert GateRun.objects.get().state == "lost"
@@ -162,7 +162,7 @@ def test_what_a_worker_logs_of_an_error_names_its_kind_and_no_record(
 
     monkeypatch.setattr(KAnonymityGate, "conclude", quote)
     with pytest.raises(ValueError, match="secret"):
-        runs.run_gate(job_id=project.jobs.get(kind="gate").pk)
+        gates.run_gate(job_id=project.jobs.get(kind="gate").pk)
     try:
         quote()
     except ValueError as error:
@@ -177,8 +177,8 @@ def test_what_a_worker_logs_of_an_error_names_its_kind_and_no_record(
 def test_the_survey_of_a_manager_is_stored_with_numbers_and_no_text(manager: User) -> None:
     project = crowd(manager)
     dataset = Dataset.objects.get()
-    job = planning.start_survey(dataset=dataset, owner=manager)
-    planning.run_survey(job_id=job.pk)
+    job = gates.start_survey(dataset=dataset, owner=manager)
+    gates.run_survey(job_id=job.pk)
     assert SECRET not in str(dataset.survey.frequencies)
     assert Job.objects.get(pk=job.pk).message == "The upload is counted."
     for role in (Role.ENGINEER, Role.ANNOTATOR):

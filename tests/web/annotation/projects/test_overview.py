@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation.budget import charges
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
-from annotation.gates.services import runs
+from annotation.gates import services as gates
 from annotation.models import Dataset, Membership, Project, Role
 from annotation.people.services import members
 from annotation.projects.services import opening
@@ -302,7 +302,7 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
         account=crowd.pool_account, epsilon_limit=0.1, delta_limit=3e-5, actor=manager, reason="less"
     )
     dataset.refresh_from_db()
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     client = client_of(manager)
     page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
     assert "through the gate again" in page
@@ -313,7 +313,7 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
     agreed = {"agreed": charges.token_of(charges.gate_charge(crowd))}
     client.post(again, agreed)
     dataset.refresh_from_db()
-    runs.run_gate(job_id=dataset.gate_job_id)
+    gates.run_gate(job_id=dataset.gate_job_id)
     page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
     assert "Nothing passed the gate" in page
     assert "has gone through the gate" in client.post(again, agreed, follow=True).content.decode()

@@ -16,7 +16,7 @@ from django.utils import timezone
 from PIL import Image
 
 from annotation.data.readers.images import as_webp
-from annotation.exports.services.label_files import TABLE_COLUMNS, export_labels
+from annotation.data.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Picture, Project, Query, Role
 from annotation.questions.services import labels, queue
 from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN

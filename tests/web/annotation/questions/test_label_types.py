@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.presets import PRESETS
+from annotation.data.services import label_files
 from annotation.errors import ConfigurationFrozen
-from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState, Role
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project

@@ -11,9 +11,8 @@ from django.urls import reverse
 
 from annotation.choices.label_types.class_sets import number_of
 from annotation.choices.presets import PRESETS
-from annotation.data.services import datasets
+from annotation.data.services import datasets, label_files
 from annotation.errors import InvalidUpload
-from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Query, QueryState, Role
 from annotation.models.quality import GoldQuery
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields

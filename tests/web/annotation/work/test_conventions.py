@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from django.db import connection
 from django.test import Client, RequestFactory
-from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Label, Role
 from annotation.people.services import members
@@ -14,10 +13,8 @@ from annotation.work import ranges
 from learner.errors import NotReleased
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
-from learner.pools import features, selectors
+from learner.pools import features
 from learner.releases import downloads, storage
-from learner.releases import selectors as release_selectors
-from learner.releases.selectors import Served
 from learner.releases.services import versions
 from learner.rounds.services import suggestions
 from tests import learning
@@ -124,7 +121,7 @@ def test_files_in_parts_and_predictions(project, settings):
 
 
 def test_a_candidate_predicts_nothing(project):
-    release = Served(1, 1, ReleaseState.CANDIDATE, held_back="", data_kind="text")
+    release = ModelRelease(project=project, version=1, state=ReleaseState.CANDIDATE)
     with pytest.raises(NotReleased):
         suggestions.predict_records(release=release, texts=["a"], rows=None)
 
@@ -140,40 +137,6 @@ def test_rows_of_declared_columns_alone_are_predicted(rows):
 
 
 @pytest.mark.slow
-def test_a_prediction_takes_two_statements_and_finds_what_the_pages_find(project):
-    for version in (1, 2):  # one after the other, so that both are vouched for
-        learning.run_to_release(project, make_user(), version=version)
-    strangers = learning.open_trusted(make_user())
-    people = {role: make_user() for role in Role.values}
-    for role, person in people.items():
-        members.add_member(project=project, user=person, role=role)
-    people["nobody"] = make_user()
-    for step in ("as released", "beaten", "endorsed", "retired"):
-        newest = project.releases.get(version=2)
-        if step == "beaten":
-            learning.beaten_on_another_set(newest)
-        if step == "endorsed":
-            versions.endorse_release(release=newest, reason="the test set is old", actor=people["manager"])
-        if step == "retired":
-            versions.retire_release(release=newest, reason="wrong guidelines")
-        for slug in (project.slug, strangers.slug, "nothing"):
-            for version, person in (
-                (one, person) for one in ("latest", "1", "2", "3", "x", "1²") for person in people.values()
-            ):
-                seen = selectors.projects_with_models(person).filter(slug=slug).first()
-                expected = None if seen is None else selectors.find_release(seen, version)
-                found = release_selectors.served_release(person, slug, version)
-                assert (found and found.pk) == (expected and expected.pk), (slug, version, step)
-
-    engineer = client_of(project, Role.ENGINEER)
-    address = f"/api/v1/projects/{project.slug}/models/latest/predict"
-    said = {"texts": ["apple pear"]}
-    engineer.post(address, said, content_type="application/json")
-    with CaptureQueriesContext(connection) as asked:
-        assert engineer.post(address, said, content_type="application/json").status_code == 200
-    assert len(asked) == 2, [query["sql"] for query in asked.captured_queries]
-
-
 def test_counting_a_request_waits_for_no_disk():
     with connection.cursor() as cursor:
         cursor.execute("SELECT relpersistence FROM pg_class WHERE oid = 'annotation_ratecount'::regclass")

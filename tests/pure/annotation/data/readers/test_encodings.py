@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.readers import sources
+from annotation.data.readers import cells, sources
 from annotation.data.readers.encodings import Encoding, settled_encoding
 from annotation.data.readers.parts import find_cuts
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import BadRow, Layout
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
-from annotation.tables import cells
 from tests.pure.annotation.data.readers.test_parsers import parquet
 from tests.workbooks import sheet, workbook
 

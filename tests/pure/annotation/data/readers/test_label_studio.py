@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.readers import checks, label_studio
+from annotation.data.readers import cells, checks, label_studio
 from annotation.data.readers.reading import Format, Upload, detect_format
 from annotation.data.readers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
-from annotation.tables import cells
 
 TEXT = Layout(kind="text", text="text")
 LABELLED = Layout(kind="text", text="text", label="topic", classes=("sport", "music"))

@@ -16,13 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from annotation.data.readers import checks, delimited, json_lines
+from annotation.data.readers import cells, checks, delimited, json_lines
 from annotation.data.readers import images as readers_images
 from annotation.data.readers.checks import WRONG_COLOURS
 from annotation.data.readers.reading import Detected, Format, Upload, detect_format
 from annotation.data.readers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
-from annotation.tables import cells
 
 TEXT = Layout(kind="text", text="text")
 SMS = Layout(kind="text", text="text", has_header=False, header=("label", "text"), delimiter="\t", quoting=False)

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from annotation.data.readers import images
+from annotation.data.readers.cells import BadCell
 from annotation.data.readers.images import PICTURE_BYTES, PICTURE_SIDE, read_image, webp_pixels
-from annotation.tables.cells import BadCell
 
 RED, BLUE = (230, 20, 20), (20, 20, 230)
 

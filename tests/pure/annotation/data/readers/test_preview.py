@@ -8,14 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.data.readers import checks
+from annotation.data.readers import cells, checks
 from annotation.data.readers.guessing import guess_columns, remembered
 from annotation.data.readers.preview import PreviewCell, PreviewRow, preview_of
 from annotation.data.readers.reading import Format, Upload
 from annotation.data.readers.rows import Layout
 from annotation.data.readers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
-from annotation.tables import cells
 from tests.pure.annotation.data.readers.test_parsers import GREY, IMAGE, archive, png
 
 TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))

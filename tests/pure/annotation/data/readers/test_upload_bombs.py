@@ -17,13 +17,13 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from annotation.data.readers import images
+from annotation.data.readers.cells import BadCell
 from annotation.data.readers.images import TOO_MANY_SCANS, jpeg_scans, read_image
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import FirstRows, Layout
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
-from annotation.tables.cells import BadCell
 from dpal_site.embedded.servers import REPOSITORY
 from tests.bombs import jpeg_of_scans
 

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.label_types.base import LabelType
+from annotation.data.services import label_files
 from annotation.errors import InvalidChoice
-from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Role
 from annotation.questions.services import labels, queue
 from annotation.review.services import agreement as comparing

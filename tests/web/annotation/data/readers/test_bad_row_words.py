@@ -3,8 +3,7 @@ import csv
 import pytest
 from django.utils import translation
 
-from annotation.data.readers import checks, delimited, images, json_lines, label_studio, workbook
-from annotation.tables import cells
+from annotation.data.readers import cells, checks, delimited, images, json_lines, label_studio, workbook
 from annotation.wording import localized
 from annotation.work.limits import Limits, reasons
 from privacy.wording import as_plural_message

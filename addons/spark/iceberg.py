@@ -1,0 +1,287 @@
+"""Iceberg tables by their own metadata: one snapshot, its data files, and its columns by their ids.
+
+Read are versions 1 and 2 of the format, of Parquet files below the table's folder. Metadata name files by absolute
+addresses, but only their place below the table's own counts, so a table may be mounted, or copied, elsewhere. A
+snapshot with delete files is refused: finding out which rows they leave means reading rows. A manifest repeats single
+texts as bounds of columns, so it is read in a limited process, and of an entry nothing is kept but what `Entry` has.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from typing import Any, BinaryIO
+
+import fastavro
+
+from annotation.data.readers.registered import (
+    TableColumns,
+    TableFile,
+    no_column_of_texts,
+    no_single_column,
+    table_files,
+)
+from annotation.data.readers.stores import METADATA_ENDINGS, METADATA_FOLDER, StoredFile, TableStore, refuse_too_many
+from annotation.errors import InvalidUpload
+from annotation.work.limits import Answer, Job, LimitReached, Limits, run
+from privacy.wording import as_message
+
+NAMED = re.compile(r"v?(\d+)(?:-[^/]*?)?(\.gz)?\.metadata\.json(\.gz)?")
+VERSIONS = (1, 2)
+TEXTS, PEOPLE = ("string",), ("string", "int", "long")
+COMPRESSED = as_message(
+    "address: the newest metadata file of the Iceberg table is compressed; set its write.metadata.compression-codec "
+    "to none"
+)
+TWO_NEWEST = as_message(
+    "address: two metadata files of the Iceberg table are the newest; register the one that your catalogue names"
+)
+NONE_YET = as_message("address: the Iceberg table has no snapshot yet")
+DELETES = as_message(
+    "address: the Iceberg snapshot has delete files; rewrite its data files without them (compact it) and register the "
+    "snapshot that comes of it"
+)
+NO_PARQUET = as_message("address: a data file of the Iceberg snapshot is encrypted or no Parquet file")
+OUTSIDE = as_message("address: a file of the Iceberg snapshot lies outside the table's folder")
+OTHER_FILE = as_message("address: a data file is not the one that the Iceberg snapshot names")
+MOST_BYTES = 32 * 1024 * 1024
+DELETED = 2
+DAMAGED = as_message("address: the metadata of the Iceberg table cannot be read")
+OTHER_CODEC = as_message(
+    "address: the manifests of the Iceberg table are not compressed by deflate; set its write.avro.compression-codec "
+    "to gzip and rewrite them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    path: str
+    deletes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    path: str
+    kind: str
+    size: int
+    row_count: int
+    encrypted: bool
+
+
+def manifests_of(content: bytes) -> list[Manifest]:
+    """Return what a list of manifests names; `InvalidUpload` where it cannot be read."""
+    return [Manifest(each["path"], each["deletes"]) for each in _answer(read_manifests, content)]
+
+
+def manifest_entries(content: bytes) -> list[Entry]:
+    """Return the files of a manifest that were not taken out of it; `InvalidUpload` where it cannot be read."""
+    return [Entry(**each) for each in _answer(read_entries, content)]
+
+
+def _answer(job: Job, content: bytes) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = next(run(job, BytesIO(content), Limits()))[0]["found"]
+    except LimitReached as reached:
+        raise InvalidUpload(
+            as_message("address: the metadata of the Iceberg table {reason}", reason=reached.reason)
+        ) from None
+    return found
+
+
+def read_manifests(file: BinaryIO) -> Iterator[Answer]:
+    """Yield what a list of manifests names; a job of a limited process."""
+    with _as_damaged():
+        found = [
+            {"path": str(each["manifest_path"]), "deletes": each.get("content") not in (None, 0)}
+            for each in _records(file)
+        ]
+    yield {"found": found}, b""
+
+
+def read_entries(file: BinaryIO) -> Iterator[Answer]:
+    """Yield the files of a manifest; a job of a limited process."""
+    with _as_damaged():
+        found = [asdict(_entry(each["data_file"])) for each in _records(file) if each["status"] != DELETED]
+    yield {"found": found}, b""
+
+
+def _entry(file: Any) -> Entry:
+    return Entry(
+        path=str(file["file_path"]),
+        kind=file["file_format"].upper(),
+        size=int(file["file_size_in_bytes"]),
+        row_count=int(file["record_count"]),
+        encrypted=file.get("key_metadata") is not None,
+    )
+
+
+def _records(file: BinaryIO) -> Iterator[Any]:
+    reader = fastavro.reader(file)
+    if reader.codec not in ("null", "deflate"):
+        raise InvalidUpload(OTHER_CODEC)
+    yield from reader
+
+
+@contextmanager
+def _as_damaged() -> Iterator[None]:
+    """Tell what a file of somebody else's does to the reader by a rule: its words may quote a bound."""
+    try:
+        yield
+    except (InvalidUpload, MemoryError):
+        raise
+    except Exception:  # noqa: BLE001 - told by its rule
+        raise InvalidUpload(DAMAGED) from None
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergSnapshot:
+    """A snapshot as a registration notes it: table, number, and the ids of its columns."""
+
+    table: str
+    snapshot: int
+    text_id: int
+    contributor_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    content: dict[str, Any]
+    # What every file's address begins with.
+    above: str
+
+    def snapshot(self, wanted: int | None) -> dict[str, Any]:
+        number = self.content.get("current-snapshot-id") if wanted is None else wanted
+        found = [each for each in self.content.get("snapshots") or () if each["snapshot-id"] == number]
+        if not found and wanted is not None:
+            raise InvalidUpload(as_message("snapshot: the Iceberg table has no snapshot {number}", number=str(wanted)))
+        if not found:
+            raise InvalidUpload(NONE_YET)
+        snapshot: dict[str, Any] = found[0]
+        return snapshot
+
+    def fields(self, snapshot: dict[str, Any], wanted: int | None) -> list[dict[str, Any]]:
+        """Return the columns as they are named: by now, or of a snapshot of a number when it was written."""
+        number = self.content.get("current-schema-id")
+        number = number if wanted is None else snapshot.get("schema-id", number)
+        schemas = self.content.get("schemas") or [self.content["schema"]]
+        found = [each for each in schemas if each.get("schema-id") == number] or [schemas[-1]]
+        fields: list[dict[str, Any]] = found[0]["fields"]
+        return fields
+
+    def name(self, address: str) -> str:
+        plain = _plain(address)
+        name = plain.removeprefix(self.above)
+        if name == plain or not name.isprintable() or any(part in ("", ".", "..") for part in name.split("/")):
+            raise InvalidUpload(OUTSIDE)
+        return name
+
+
+def iceberg_table(
+    store: TableStore, named: str | None, columns: TableColumns, wanted: int | None, check: Callable[[], None]
+) -> tuple[list[TableFile], dict[str, Any]] | None:
+    """Return the data files of a snapshot and what is noted of it; None where no Iceberg table stands there."""
+    name = metadata_file(store, named)
+    if name is None:
+        return None
+    snapshot, files = read_snapshot(store, name, columns, wanted, check)
+    return files, asdict(snapshot)
+
+
+def metadata_file(store: TableStore, named: str | None) -> str | None:
+    """Return a table's metadata file: the one that is named, or the newest; None where it is no Iceberg table."""
+    if named is not None:
+        return f"{METADATA_FOLDER}/{named}"
+    names = store.names_in(METADATA_FOLDER, METADATA_ENDINGS)
+    if not names:
+        return None
+    numbered = [(int(match[1]), name) for name in names if (match := NAMED.fullmatch(name))]
+    if not numbered:
+        raise InvalidUpload(DAMAGED)
+    last = max(number for number, _ in numbered)
+    newest = [name for number, name in numbered if number == last]
+    if len(newest) > 1:
+        raise InvalidUpload(TWO_NEWEST)
+    return f"{METADATA_FOLDER}/{newest[0]}"
+
+
+def read_snapshot(
+    store: TableStore, name: str, columns: TableColumns, wanted: int | None, check: Callable[[], None]
+) -> tuple[IcebergSnapshot, list[TableFile]]:
+    """Return a snapshot and its data files from metadata and footers; `InvalidUpload` names the rule that is broken."""
+    metadata = _metadata(store, name)
+    try:
+        found = metadata.snapshot(wanted)
+        number, fields, manifests = found["snapshot-id"], metadata.fields(found, wanted), found["manifest-list"]
+        ids = {role: _id_of(fields, role, column) for role, column in columns.roles if column is not None}
+        noted = IcebergSnapshot(
+            str(metadata.content.get("table-uuid", "")), number, ids["text"], ids.get("contributor")
+        )
+    except (KeyError, TypeError, AttributeError, IndexError):
+        raise InvalidUpload(DAMAGED) from None
+    entries = {metadata.name(entry.path): entry for entry in _entries(store, metadata, manifests, check)}
+    refuse_too_many(list(entries))
+    files = list(table_files(store, columns.by_id(noted.text_id, noted.contributor_id), check, sorted(entries)))
+    for file in files:
+        entry = entries[file.name]
+        if (file.size, file.row_count) != (entry.size, entry.row_count):
+            raise InvalidUpload(OTHER_FILE)
+    return noted, files
+
+
+def _metadata(store: TableStore, name: str) -> Metadata:
+    if name.endswith((".gz", ".gz.metadata.json")):
+        raise InvalidUpload(COMPRESSED)
+    try:
+        content = json.loads(_whole(store, store.find(name)))
+        version, above = content["format-version"], _plain(content["location"]).rstrip("/") + "/"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidUpload(DAMAGED) from None
+    if version not in VERSIONS:
+        raise InvalidUpload(
+            as_message(
+                "address: the Iceberg table is in version {version} of the format; 1 and 2 are read",
+                version=str(version),
+            )
+        )
+    return Metadata(content, above)
+
+
+def _entries(store: TableStore, metadata: Metadata, listed: str, check: Callable[[], None]) -> Iterator[Entry]:
+    """Yield the data files of a snapshot, each once."""
+    seen: set[str] = set()
+    for manifest in manifests_of(_whole(store, store.find(metadata.name(listed)))):
+        check()
+        for entry in manifest_entries(_whole(store, store.find(metadata.name(manifest.path)))):
+            if manifest.deletes:
+                raise InvalidUpload(DELETES)
+            if entry.kind != "PARQUET" or entry.encrypted:
+                raise InvalidUpload(NO_PARQUET)
+            if entry.path in seen:
+                raise InvalidUpload(DAMAGED)
+            seen.add(entry.path)
+            yield entry
+
+
+def _whole(store: TableStore, file: StoredFile) -> bytes:
+    if not 0 < file.size <= MOST_BYTES:
+        raise InvalidUpload(DAMAGED)
+    return store.read(file, 0, file.size)
+
+
+def _id_of(fields: list[dict[str, Any]], role: str, name: str) -> int:
+    found = [each for each in fields if each["name"] == name]
+    if len(found) != 1:
+        raise no_single_column(role, name)
+    if found[0]["type"] not in (TEXTS if role == "text" else PEOPLE):
+        raise no_column_of_texts(role, name)
+    return int(found[0]["id"])
+
+
+def _plain(address: str) -> str:
+    """Return an address in one way of the several that writers have for it."""
+    scheme, colon, rest = address.partition(":")
+    if not colon or scheme == "file":
+        return "/" + (rest if colon else address).lstrip("/")
+    return f"s3:{rest}" if scheme in ("s3", "s3a", "s3n") else address

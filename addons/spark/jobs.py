@@ -1,0 +1,67 @@
+"""Gates and readers of files, as a process on another host is told them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pkgutil import resolve_name
+from typing import Any, Final
+
+from privacy.gate.counting import CountingGate
+from privacy.gate.engine import PoolFile, ReadFile
+from privacy.gate.normalizers import Normalizer
+
+# The packages whose code every executor is handed.
+KERNEL: Final = ("privacy", "addons")
+
+
+class UnknownGate(ValueError):
+    """What is named is no gate that executors have the code of."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """What reads the files of a pool.
+
+    Parameters
+    ----------
+    function : str
+        `package.module:name` of what returns, for `given`, a `ReadFile`.
+    given : str
+        Its parameters. A key may be among them, so it is never shown.
+    look : str
+        `package.module:name` of what returns, for `given`, a function that raises unless it can open a file, and
+        reads no row of it; empty where nobody has to look.
+    needs : str
+        Packages that it imports besides those of `KERNEL`, with spaces between them.
+    """
+
+    function: str
+    given: str = field(repr=False)
+    look: str = ""
+    needs: str = ""
+
+    def ready(self) -> ReadFile:
+        made: ReadFile = resolve_name(self.function)(self.given)
+        return made
+
+    def see(self, file: PoolFile) -> None:
+        """Raise unless a file can be opened here."""
+        if self.look:
+            resolve_name(self.look)(self.given)(file)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name by which `resolve_name` finds a function, or a class, of a module."""
+    return f"{function.__module__}:{function.__name__}"
+
+
+def told_gate(gate: CountingGate) -> dict[str, Any]:
+    """Return a gate as plain values, by which `gate_told` makes it again in another process."""
+    return {"kind": name_of(type(gate)), "of": asdict(gate)}  # type: ignore[call-overload]
+
+
+def gate_told(told: Mapping[str, Any]) -> CountingGate:
+    """Return the gate of plain values, of a class of `privacy` alone; `UnknownGate` if something else is named."""
+    kind = resolve_name(told["kind"]) if told["kind"].startswith("privacy.") else None
+    if not (isinstance(kind, type) and issubclass(kind, CountingGate)):
+        raise UnknownGate(told["kind"])
+    return kind(**told["of"] | {"normalizer": Normalizer(told["of"]["normalizer"])})

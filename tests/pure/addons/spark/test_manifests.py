@@ -1,0 +1,79 @@
+import contextlib
+import io
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from addons.spark.iceberg import Manifest, manifest_entries, manifests_of
+from annotation.errors import InvalidUpload
+from tests.fuzzing import fuzz
+from tests.iceberg import MANIFEST_LIST
+
+LISTED = {"manifest_path": "p", "manifest_length": 1, "partition_spec_id": 0, "content": 1, "added_snapshot_id": 1}
+
+
+def avro(records, *, codec="deflate", schema=MANIFEST_LIST):
+    stream = io.BytesIO()
+    fastavro.writer(stream, fastavro.parse_schema(schema), records, codec=codec)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+def test_a_list_is_read(codec):
+    assert manifests_of(avro([LISTED, LISTED | {"content": 0}], codec=codec)) == [
+        Manifest("p", True),
+        Manifest("p", False),
+    ]
+
+
+def test_a_list_of_the_first_version_lists_data():
+    fields = [field for field in MANIFEST_LIST["fields"] if field["name"] != "content"]
+    assert manifests_of(avro([LISTED], schema=MANIFEST_LIST | {"fields": fields})) == [Manifest("p", False)]
+
+
+@pytest.mark.parametrize("content", [b"", b"Obj\x01", b"Obj\x01\xff" + b"\xff" * 20, b"PAR1", avro([LISTED])[:-20]])
+def test_what_is_no_manifest_is_refused(content):
+    with pytest.raises(InvalidUpload, match="cannot be read"):
+        manifests_of(content)
+
+
+def test_other_records_are_refused():
+    with pytest.raises(InvalidUpload, match="cannot be read"):
+        manifest_entries(avro([LISTED]))
+
+
+def test_another_codec_is_named():
+    content = avro([LISTED], codec="null").replace(b"\x08null", b"\x08zstd")
+    with pytest.raises(InvalidUpload, match="not compressed by deflate"):
+        manifests_of(content)
+
+
+@fuzz(60)
+@given(codec=st.sampled_from(["null", "deflate"]), cut=st.integers(0, 900), changed=st.binary(min_size=1, max_size=9))
+def test_whatever_stands_there_is_read_or_refused_by_its_rule(codec, cut, changed):
+    content = avro([LISTED] * 9, codec=codec)
+    spoiled = content[:cut] + changed + content[cut + len(changed) :]
+    with contextlib.suppress(InvalidUpload):
+        manifests_of(spoiled)
+    with contextlib.suppress(InvalidUpload):
+        manifests_of(content[:cut])
+
+
+def test_a_manifest_of_some_bytes_that_becomes_hundreds_of_megabytes_is_refused_by_memory():
+    """An array of nulls takes no byte for each; one of 261 bytes had a worker allocate 709 MB."""
+    schema = MANIFEST_LIST | {
+        "fields": [*MANIFEST_LIST["fields"], {"name": "nulls", "type": {"type": "array", "items": "null"}}]
+    }
+    content = avro([LISTED | {"nulls": [None] * 100_000_000}], codec="null", schema=schema)
+    assert len(content) < 2000
+    with pytest.raises(InvalidUpload, match=r"address: .* needs more than 384 MiB of memory"):
+        manifests_of(content)
+
+
+def test_what_unpacks_to_too_much_is_refused():
+    content = avro([LISTED | {"manifest_path": "x" * 500_000_000}])
+    assert len(content) < 1_000_000
+    with pytest.raises(InvalidUpload, match=r"address: .* needs more than 384 MiB of memory"):
+        manifests_of(content)

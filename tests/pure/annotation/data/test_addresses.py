@@ -1,0 +1,76 @@
+import pytest
+
+from annotation.data.services.registered import Address, checked_address, metadata_named, parsed
+from annotation.errors import InvalidUpload
+
+
+@pytest.fixture(autouse=True)
+def allowed(settings):
+    settings.POOL_SOURCES = ["file:///srv/lake/{project}", "s3://lake/tables", "file:///srv/shared/"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("file:///srv/lake/voices/log", "/srv/lake/voices/log"),
+        ("file:///srv/lake/voices", "/srv/lake/voices"),
+        ("file:///srv/shared//a/day=2026-11-26/", "/srv/shared/a/day=2026-11-26"),
+        ("s3://lake/tables/log", "tables/log"),
+        ("s3://lake/tables/log/metadata/v3.metadata.json", "tables/log"),
+    ],
+)
+def test_what_lies_below_an_allowed_place_is_taken(text, path):
+    address, root = checked_address(text, slug="voices")
+    assert address.path == path
+    assert address.is_below(root)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("http://lake/tables/log", "begins with file:// or s3://"),
+        ("hdfs://srv/lake/voices", "begins with file:// or s3://"),
+        ("/srv/lake/voices/log", "begins with file:// or s3://"),
+        ("", "begins with file:// or s3://"),
+        ("file://host/srv/lake/voices", "looks like"),
+        ("s3:///tables", "looks like"),
+        ("file:///srv/lake/voices/\n", "looks like"),
+        ("file:///srv/lake/voices/../others", "has no part"),
+        ("s3://lake/tables/./log", "has no part"),
+        ("file:///srv/lake/voices/%2e%2e/others", "a path alone"),
+        ("s3://key@lake/tables", "a path alone"),
+        ("s3://lake:9000/tables", "a path alone"),
+        ("file:///srv/lake/voices?x=1", "a path alone"),
+        ("file:///srv/lake/voices#x", "a path alone"),
+        ("file:///srv/lake/voices\\..\\x", "a path alone"),
+        ("file:///srv/lake/voices/v3.metadata.json", "lies in the folder metadata"),
+        ("file:///srv/lake/metadata/v3.metadata.json", "lies outside"),
+        ("file:///srv/lake/others/log", "lies outside"),
+        ("file:///srv/lake/voices-2", "lies outside"),
+        ("file:///srv/lake", "lies outside"),
+        ("file:///etc/passwd", "lies outside"),
+        ("s3://other/tables/log", "lies outside"),
+        ("s3://lake/table", "lies outside"),
+        ("file:///lake/tables", "lies outside"),
+    ],
+)
+def test_anything_else_is_refused_by_its_rule(text, rule):
+    with pytest.raises(InvalidUpload, match=f"^address: .*{rule}"):
+        checked_address(text, slug="voices")
+
+
+def test_without_the_setting_nothing_is_registered(settings):
+    settings.POOL_SOURCES = []
+    with pytest.raises(InvalidUpload, match="this site registers no tables"):
+        checked_address("file:///srv/shared/a", slug="voices")
+
+
+def test_another_bucket_or_scheme_is_another_place():
+    assert parsed("s3://lake/tables") == Address("s3", "lake", ("tables",))
+    assert not parsed("s3://lake/tables").is_below(parsed("s3://other"))
+    assert not parsed("file:///lake/tables").is_below(Address("s3", "lake", ()))
+
+
+def test_a_metadata_file_is_named_by_its_last_part_alone():
+    assert metadata_named("s3://lake/tables/log/metadata/v3.metadata.json") == "v3.metadata.json"
+    assert metadata_named("s3://lake/tables/v3.metadata.json/log") is None
