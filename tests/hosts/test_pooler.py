@@ -7,9 +7,9 @@ import pytest
 from django.db import connection, connections
 
 from annotation.data.services.label_files import export_labels
-from annotation.models import Project, Record
+from annotation.models import Project, Record, database
 from annotation.models.database import hold_lock as hold
-from annotation.work.services import history, locks
+from annotation.work.services import history
 from dpal_site.embedded import host
 from dpal_site.embedded.database_address import parse_database_url, through_pooler
 from learner.models import ModelRelease
@@ -160,7 +160,7 @@ def test_a_cursor_of_the_session_would_be_lost(pooler):
 
 
 def test_one_worker_at_a_time_whichever_sessions_they_are_lent(pooled, people, monkeypatch):
-    monkeypatch.setattr(locks, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(database, "PAUSE_SECONDS", 0.01)
     inside, go_on = threading.Event(), threading.Event()
     order = []
 
