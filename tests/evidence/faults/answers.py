@@ -18,7 +18,7 @@ ANSWERS = [
     Mutant(
         "a private start trained by what is proved for answers",
         "learner/pools/selectors/__init__.py",
-        "    if answer_selectors.learns_from_questions(project):\n        raise UnsoundCombination(",
+        "    if answers.learns_from_questions(project):\n        raise UnsoundCombination(",
         "    if False:\n        raise UnsoundCombination(",
         (
             "tests/db/learner/starts/test_charged_training.py"

@@ -243,8 +243,8 @@ ESTIMATORS = [
     Mutant(
         "what learns from batches of a stream charged without the choice of what they are about",
         "learner/pools/configuration.py",
-        "if online_choice_of(project) is not None:",
-        "if update is not None:",
+        "return StreamEvent(q_hi, q_lo, update, policy.selection_visible, policy.schedule)",
+        "return update",
         (
             f"{STREAMS_TESTS}::test_the_whole_stream_is_charged_once_before_its_first_record",
             "tests/web/annotation/choices/test_new_estimator.py"

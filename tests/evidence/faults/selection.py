@@ -71,8 +71,8 @@ SELECTION = [
     Mutant(
         "top-c told at the price among records that were asked already",
         "learner/pools/prices.py",
-        "pool_selectors.records_left(project))",
-        "pool_selectors.pool_size(project))",
+        "records.records_left(project))",
+        "records.pool_size(project))",
         (f"{ROUND_PRICES}::test_the_price_is_what_the_round_reserves[top-c, continued]",),
     ),
     Mutant(

@@ -210,7 +210,9 @@ BEGIN
         IF (event ->> 'selection_visible')::boolean THEN
             inner_cost := privacy_least_cost(event -> 'update', adjacency);
             selected := ln((event ->> 'q_hi')::float8 / (event ->> 'q_lo')::float8);
-            skipped := ln((1 - (event ->> 'q_lo')::float8) / (1 - (event ->> 'q_hi')::float8));
+            -- With one rate, which may be 1, a coin tells nothing.
+            skipped := CASE WHEN event -> 'q_lo' = event -> 'q_hi' THEN 0
+                ELSE ln((1 - (event ->> 'q_lo')::float8) / (1 - (event ->> 'q_hi')::float8)) END;
             epsilon := greatest(skipped, selected + inner_cost.epsilon);
             rho := least((selected + skipped) ^ 2 / 8 + inner_cost.rho, epsilon ^ 2 / 2);
         ELSE

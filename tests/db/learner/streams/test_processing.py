@@ -10,6 +10,7 @@ from annotation.data.services.streams import post_records
 from annotation.models import Consensus, Query, QueryState, Record, RecordPost
 from annotation.projects.services import opening
 from annotation.questions.services import labelling
+from learner.estimators.running_sums import RunningSums
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, TrainingRun
 from learner.pools import stream_answers as stream_selectors
@@ -217,6 +218,31 @@ def test_visible_batches_say_how_many_were_asked_not_how_many_were_answered():
     streaming.let_time_pass(project)
     streaming.work_off(project)
     assert trained_on(ModelRelease.objects.get().training_run).questions == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "posted", "answered", "divided_by"),
+    [({"selection": "all", "window_length": 5}, 5, 3, 5), (HIDDEN | {"screen_low": 0.1}, 40, 1, 4)],
+    ids=["visible", "hidden"],
+)
+def test_a_step_is_divided_by_a_public_number_and_not_by_how_many_answered(
+    changes, posted, answered, divided_by, monkeypatch
+):
+    noted = []
+    learn = RunningSums.learn_batches
+
+    def note(learner, batches, *, new):
+        noted.extend((len(batch.classes), batch.asked) for batch in batches)
+        return learn(learner, batches, new=new)
+
+    monkeypatch.setattr(RunningSums, "learn_batches", note)
+    project = streaming.open_stream(make_user(), **changes)
+    post_records(project=project, records=streaming.rows(posted))
+    streaming.work_off(project)
+    said = streaming.answer(project, make_user(), at_most=answered)
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    assert noted == [(said, divided_by)]
 
 
 # --- learners

@@ -152,8 +152,8 @@ def test_overspend_behind_a_table_of_the_same_name(account):
     execute("CREATE TEMPORARY TABLE privacy_budgetaccount (LIKE privacy_budgetaccount) ON COMMIT DROP")
     execute(
         "INSERT INTO pg_temp.privacy_budgetaccount (id, scope, label, unit, adjacency, filter, epsilon_limit_nano, "
-        "created_at, delta_limit_atto, delta_sum_limit_atto, records_per_person) "
-        f"VALUES (%s, 's', '{LABEL}', 'record', 'null', 'pure', 99000000000, now(), 0, 0, 1)",
+        "created_at, delta_limit_atto, delta_sum_limit_atto, records_per_person, key_fingerprint) "
+        f"VALUES (%s, 's', '{LABEL}', 'record', 'null', 'pure', 99000000000, now(), 0, 0, 1, '')",
         account.pk,
     )
     with refused_by("privacy_ledger_within_limit"):
