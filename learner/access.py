@@ -11,7 +11,7 @@ from annotation.models import Membership, Project, Role
 from annotation.selectors import seen_by
 from learner.models import ModelRelease
 from learner.pools import selectors
-from privacy.accounting.units import atto_spent, nano_spent
+from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.models import LedgerEntry
 
 
@@ -28,7 +28,7 @@ class Costed:
         """Put the cost of `entry` beside `what`; both are empty where nothing was committed."""
         if entry is None:
             return cls(what, None, None)
-        return cls(what, nano_spent(entry.epsilon_nano or 0), atto_spent(entry.delta_atto))
+        return cls(what, nano_shown(entry.epsilon_nano or 0), atto_shown(entry.delta_atto))
 
 
 def project_of(request: HttpRequest, slug: str) -> Project:

@@ -15,6 +15,7 @@ from annotation.budget.lines import ABOUT, WantedLines
 from annotation.budget.population_sheets import SharingTerms, left_words, membership_words, populations_of, rule_against
 from annotation.budget.words import STATES
 from annotation.choices.cards import ChoiceCards
+from annotation.choices.form_fields import DeltaField, EpsilonField
 from annotation.models import Project
 from annotation.models.history import Action
 from annotation.wording import localized
@@ -27,8 +28,8 @@ OWN_LIMIT = ""
 class CommonLimitForm(forms.Form):
     """Another limit with its reason, which becomes an entry."""
 
-    epsilon_limit = forms.FloatField(min_value=0, max_value=100_000, label=_("Epsilon limit"))
-    delta_limit = forms.FloatField(min_value=0, max_value=0.5, label=_("Delta limit"))
+    epsilon_limit = EpsilonField(min_value=0, label=_("Epsilon limit"))
+    delta_limit = DeltaField(label=_("Delta limit"))
     reason = forms.CharField(
         max_length=300, label=_("Reason"), help_text=_("Stays in the ledger for good, with your name.")
     )
@@ -44,7 +45,6 @@ class LimitForm(CommonLimitForm):
         label=_("Named limit"),
         help_text=_("A named limit replaces the epsilon below."),
     )
-    delta_limit = forms.FloatField(min_value=0, max_value=1, label=_("Delta limit"))
     field_order = ("level", "epsilon_limit", "delta_limit", "reason")
 
     def limits(self) -> dict[str, Any]:
@@ -151,8 +151,8 @@ class PopulationForm(forms.Form):
         choices=UNITS, label=_("Unit of privacy"), help_text=_("Whose presence the common limit hides.")
     )
     filter = forms.ChoiceField(choices=FILTERS, label=_("How it adds up"), help_text=_("Fixed from here on."))
-    epsilon_limit = forms.FloatField(min_value=0, max_value=100_000, label=_("Epsilon limit"))
-    delta_limit = forms.FloatField(min_value=0, max_value=0.5, label=_("Delta limit"))
+    epsilon_limit = EpsilonField(min_value=0, label=_("Epsilon limit"))
+    delta_limit = DeltaField(label=_("Delta limit"))
     second = forms.CharField(
         max_length=150,
         label=_("Second manager"),

@@ -35,6 +35,7 @@ from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, RoomRouter, checked, page_of, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
+from privacy.accounting.units import MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.ledger.checkpoints import log_of
 from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message
@@ -66,8 +67,8 @@ class LimitIn(Schema):
     """Another limit of an account, with a reason that stays in the ledger."""
 
     account: str = Field("", max_length=200, description="Scope of the account; the project's first one if empty.")
-    epsilon_limit: Annotated[float, Field(ge=0, le=100_000)]
-    delta_limit: Annotated[float, Field(ge=0, le=1)]
+    epsilon_limit: Annotated[float, Field(ge=0, le=MOST_EPSILON_LIMIT)]
+    delta_limit: Annotated[float, Field(ge=0, le=MOST_DELTA_LIMIT)]
     reason: LimitReason
 
 
@@ -191,8 +192,8 @@ def _request(one: LimitRequest) -> dict[str, Any]:
     }
 
 
-Epsilon = Annotated[float, Field(ge=0, le=100_000)]
-Delta = Annotated[float, Field(ge=0, le=0.5)]
+Epsilon = Annotated[float, Field(ge=0, le=MOST_EPSILON_LIMIT)]
+Delta = Annotated[float, Field(ge=0, le=MOST_DELTA_LIMIT)]
 
 
 class ShareOut(Answer, reads=Reads.MANAGED):

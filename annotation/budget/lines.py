@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.budget.words import STATES, reason_words, upload_names, what_words
 from annotation.wording import localized
-from privacy.accounting.units import atto_spent, nano_spent
+from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import statement
 
@@ -144,8 +144,8 @@ def _line(
         who=entry.actor or facts["settled_by"] or _("by itself"),
         descends_from=facts["descends_from"],
         ancestor=_what(ancestor, uploads) if ancestor else "",
-        epsilon=None if entry.epsilon_nano is None else nano_spent(entry.epsilon_nano),
-        delta=atto_spent(entry.delta_atto),
+        epsilon=None if entry.epsilon_nano is None else nano_shown(entry.epsilon_nano),
+        delta=atto_shown(entry.delta_atto),
         state=str(STATES[facts["state"]]),
         settled_at=facts["settled_at"],
         hash=entry.hash,

@@ -14,7 +14,7 @@ from annotation.models import Dataset
 from annotation.wording import localized
 from privacy.accounting.event import REGISTRY
 from privacy.accounting.events import Event, event_from_json
-from privacy.accounting.units import atto_spendable, nano_spendable
+from privacy.accounting.units import atto_shown, nano_shown
 
 
 def epsilon_words(value: float | None) -> str:
@@ -40,6 +40,14 @@ def delta_words(value: float | None) -> str:
     if mantissa >= 10:
         mantissa, exponent = 1.0, exponent + 1
     return _with_mark(f"{mantissa:.1f}e{exponent}")
+
+
+def exact_words(value: float | None) -> str:
+    """All digits of an amount, so that the lines of a statement add up; a dash where there is no amount."""
+    if value is None:
+        return "–"
+    exact = Decimal(repr(value)).normalize()
+    return _with_mark(f"{exact:f}" if exact == 0 or exact >= Decimal("0.0001") else str(exact).lower())
 
 
 def typed_words(units: int, places: int) -> str:
@@ -150,8 +158,8 @@ def reason_words(*, kind: str, reason: str, event: Mapping[str, Any]) -> str:
 
 def _limit_words(kind: str, event: Mapping[str, Any]) -> str:
     amounts = {
-        "epsilon": epsilon_words(nano_spendable(int(event.get("epsilon_limit_nano", 0)))),
-        "delta": delta_words(atto_spendable(int(event.get("delta_limit_atto", 0)))),
+        "epsilon": epsilon_words(nano_shown(int(event.get("epsilon_limit_nano", 0)))),
+        "delta": delta_words(atto_shown(int(event.get("delta_limit_atto", 0)))),
     }
     if kind == "grant":
         return _("The account was opened with a limit of ε %(epsilon)s and δ %(delta)s.") % amounts

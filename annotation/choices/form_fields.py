@@ -10,6 +10,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.choices.catalogue import CATALOGUE
+from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Choice, Kind, Parameter
 
 PERCENT = 100
@@ -43,6 +44,32 @@ class LinesField(forms.CharField):
         return "\n".join(value) if isinstance(value, list | tuple) else value
 
 
+class DecimalMarkField(forms.FloatField):
+    """A number as people type it, with a point or a comma; a number input drops the other one and reads 0,5 as 5."""
+
+    widget = forms.TextInput(attrs={"inputmode": "decimal"})
+
+    def to_python(self, value: Any) -> Any:
+        """Read one comma as the decimal mark."""
+        if isinstance(value, str) and value.count(",") == 1 and "." not in value:
+            value = value.replace(",", ".")
+        return super().to_python(value)
+
+
+class EpsilonField(DecimalMarkField):
+    """The epsilon of a limit."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"min_value": LEAST_EPSILON_LIMIT, "max_value": MOST_EPSILON_LIMIT} | options)
+
+
+class DeltaField(DecimalMarkField):
+    """The delta of a limit."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"min_value": 0, "max_value": MOST_DELTA_LIMIT} | options)
+
+
 def field_of(declared: Parameter) -> forms.Field:
     """Return the form field of a parameter; what must be said and has a rule of its own is missed in its words."""
     says_so_itself = declared.default is None and bool(declared.rule)
@@ -66,7 +93,7 @@ def field_of(declared: Parameter) -> forms.Field:
             number.validators = []
         return number
     if declared.type is float:
-        return forms.FloatField(**said)
+        return DecimalMarkField(**said)
     if declared.type is Decimal:
         return _amount_field(declared, said)
     if declared.type is time:

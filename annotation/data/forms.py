@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choices.form_fields import DecimalMarkField
 from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.reading import TEXTS, Format
 from annotation.data.readers.shapes import FileShape
@@ -39,7 +40,7 @@ class UploadForm(forms.Form):
     text_column = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
     contributor_column = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
     label_column = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
-    start_epsilon = forms.FloatField(
+    start_epsilon = DecimalMarkField(
         required=False,
         min_value=0,
         label=_("Private start: limit of its account (ε)"),

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.form_fields import field_of
+from annotation.choices.form_fields import DecimalMarkField, field_of
 from annotation.choices.gates import gate_choices, own_gate_parameters, own_parameters
 from annotation.gates import comparison
 from annotation.gates import services as gates
@@ -25,8 +25,8 @@ class GatePlanForm(forms.Form):
     SYNTHETIC = "synthetic"
     NUMBERS = "numbers"
 
-    epsilon = forms.FloatField(min_value=0.01, max_value=20, label=_("Epsilon of one upload"))
-    delta = forms.FloatField(min_value=SMALLEST_DELTA, max_value=0.1, label=_("Delta of one upload"))
+    epsilon = DecimalMarkField(min_value=0.01, max_value=20, label=_("Epsilon of one upload"))
+    delta = DecimalMarkField(min_value=SMALLEST_DELTA, max_value=0.1, label=_("Delta of one upload"))
     source = forms.ChoiceField(required=False, label=_("Show what would pass"))
     records = forms.IntegerField(
         required=False,
@@ -99,7 +99,7 @@ class GatePlanForm(forms.Form):
 
 class GateChoiceForm(forms.Form):
     gate_kind = forms.ChoiceField()
-    gate_epsilon = forms.FloatField()
+    gate_epsilon = DecimalMarkField()
     normalizer = forms.ChoiceField(required=False, choices=[(rule.value, rule.value) for rule in Normalizer])
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.numbered import NumberedModel
-from privacy.accounting.units import atto_spendable, nano_spendable
+from privacy.accounting.units import atto_shown, nano_shown
 
 
 class RequestKind(models.TextChoices):
@@ -115,11 +115,11 @@ class LimitRequest(NumberedModel):
 
     @property
     def epsilon_limit(self) -> float | None:
-        return None if self.epsilon_limit_nano is None else nano_spendable(self.epsilon_limit_nano)
+        return None if self.epsilon_limit_nano is None else nano_shown(self.epsilon_limit_nano)
 
     @property
     def delta_limit(self) -> float | None:
-        return None if self.delta_limit_atto is None else atto_spendable(self.delta_limit_atto)
+        return None if self.delta_limit_atto is None else atto_shown(self.delta_limit_atto)
 
     def __str__(self) -> str:
         return f"request {self.pk}"

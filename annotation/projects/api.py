@@ -51,6 +51,7 @@ from annotation.work.rest import (
 from annotation.work.rest import router as projects_router
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
+from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Kind, missing_for
 from privacy.wording import as_message, joined_rules
 
@@ -411,7 +412,12 @@ class KindIn(Schema):
     preset: str = Field(
         "", max_length=60, description="Whose values the other settings take where they cannot stay; any if empty."
     )
-    labels_epsilon: float | None = Field(None, description="Limit of the answers' account that a crowd gets.")
+    labels_epsilon: float | None = Field(
+        None,
+        ge=LEAST_EPSILON_LIMIT,
+        le=MOST_EPSILON_LIMIT,
+        description="Limit of the answers' account that a crowd gets.",
+    )
 
 
 class KindChangeOut(Answer, reads=Reads.MANAGED):

@@ -14,10 +14,12 @@ from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import Layout
 from learner.estimators.descriptions import ClassDescription
 from learner.simulation.task import SimulationTask, held_out
+from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Choice, Kind
 
 # Settings that no choice declares, with their types.
 PLAIN: Final[Mapping[str, type]] = {"privacy_unit": str, "pool_epsilon": float, "pool_delta": float}
+LIMITS: Final = {"pool_epsilon": (LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT), "pool_delta": (0.0, MOST_DELTA_LIMIT)}
 TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -53,9 +55,13 @@ def _read(name: str, text: str) -> Any:
     declared = declaration_of(name)
     wanted = PLAIN.get(name, str) if declared is None else declared.type
     try:
-        return TRUTHS[text.lower()] if wanted is bool else wanted(text)
+        value = TRUTHS[text.lower()] if wanted is bool else wanted(text)
     except (ArithmeticError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{name} must be of type {wanted.__name__}, got {text!r}") from error
+    low, high = LIMITS.get(name, (value, value))
+    if not low <= value <= high:
+        raise ValueError(f"{name} must lie in [{low:g}, {high:g}], got {text}")
+    return value
 
 
 MAXIMUM_BYTES = 2 * 1024**3

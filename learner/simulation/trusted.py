@@ -1,6 +1,5 @@
 """Simulated projects of experts, and the references without privacy."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, cast
@@ -31,6 +30,7 @@ from learner.strategies.random import RandomChoice
 from learner.strategies.secret_sample import BlocksChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
+from privacy.accounting.screens import inner_epsilon
 from privacy.arrays import Array
 from privacy.choices import Kind, Plans
 from privacy.mechanisms.randomness import SimulationRandom
@@ -167,7 +167,7 @@ class TrustedSettings:
     def training(self, rate: float, *, prior: LinearModel | None, rng: SimulationRandom) -> PrivateEstimator:
         """Return the estimator that spends the whole account on a secret sample of this rate; 1 for no secret."""
         pool_epsilon, pool_delta = self.limit
-        epsilon, delta = math.log1p(math.expm1(pool_epsilon) / rate) * WHOLE, pool_delta / rate * WHOLE
+        epsilon, delta = inner_epsilon(pool_epsilon, rate) * WHOLE, pool_delta / rate * WHOLE
         if delta >= 1:
             raise ValueError(f"pool_delta must be below the rate {rate}, got {pool_delta}")
         return self._estimator(epsilon, delta, prior, random_state=rng)

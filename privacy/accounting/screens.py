@@ -8,7 +8,7 @@ released model, and always lies in ``[q_lo, q_hi]``. Its loss is :math:`s_1` whe
 import math
 
 from privacy.accounting import checks
-from privacy.accounting.cost import Adjacency
+from privacy.accounting.cost import LARGEST_EXPONENT, Adjacency
 from privacy.wording import as_message
 
 
@@ -220,7 +220,12 @@ def update_within(
     selected, _skipped = screen_losses(q_hi, q_lo)
     if selection_visible:
         return epsilon - selected, delta
-    return math.log1p(math.expm1(epsilon) / q_hi), delta / q_hi
+    return inner_epsilon(epsilon, q_hi), delta / q_hi
+
+
+def inner_epsilon(epsilon: float, rate: float) -> float:
+    """Return the epsilon of what, seen at a rate, costs `epsilon`, however large that is."""
+    return math.log1p(math.expm1(epsilon) / rate) if epsilon < LARGEST_EXPONENT else epsilon - math.log(rate)
 
 
 def stream_epsilon(

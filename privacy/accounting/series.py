@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privacy.accounting import checks
-from privacy.accounting.cost import LARGEST_EXPONENT, Adjacency, Cost
+from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event, EventWords
+from privacy.accounting.screens import inner_epsilon
 from privacy.accounting.training import FIXED_SLOTS, SecretSampleEvent, require_slot
 from privacy.accounting.units import outward
 from privacy.wording import as_message, as_plural_message
@@ -239,7 +240,9 @@ def series_event(
         raise ValueError(as_message("shares must be > 0, one of each block"))
     whole = math.fsum(parts)
     kept = 1 - 2.0**-40
-    epsilons = tuple(_inner(epsilon, rate * whole / part / kept) for part, rate in zip(parts, rates, strict=True))
+    epsilons = tuple(
+        inner_epsilon(epsilon, rate * whole / part / kept) for part, rate in zip(parts, rates, strict=True)
+    )
     # Both bounds on delta grow in proportion to the blocks' own.
     deltas = tuple(delta * part / whole / rate for part, rate in zip(parts, rates, strict=True))
     if any(found >= 1 for found in deltas):
@@ -249,11 +252,6 @@ def series_event(
         return event
     scale = min(1.0, delta / event.cost().delta) * (1 - 2.0**-40)
     return SecretSeriesEvent(event.rates, epsilons, tuple(found * scale for found in deltas))
-
-
-def _inner(epsilon: float, rate: float) -> float:
-    """Return the epsilon of what, seen at a rate, costs `epsilon`, however large that is."""
-    return math.log1p(math.expm1(epsilon) / rate) if epsilon < LARGEST_EXPONENT else epsilon - math.log(rate)
 
 
 def even_training(
@@ -291,8 +289,8 @@ def even_training(
         checks.rate("rate", rate)
     paying = rates[:releases]
     if as_series:
-        return _inner(epsilon, math.fsum(paying)), delta / math.fsum(rates)
-    low, high = epsilon / len(paying), _inner(epsilon, min(paying))
+        return inner_epsilon(epsilon, math.fsum(paying)), delta / math.fsum(rates)
+    low, high = epsilon / len(paying), inner_epsilon(epsilon, min(paying))
     for _halving in range(80):
         middle = (low + high) / 2
         total = math.fsum(mixture_epsilon([rate], [middle]) for rate in paying)

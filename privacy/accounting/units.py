@@ -17,6 +17,11 @@ NANO: Final = 10**9
 ATTO: Final = 10**18
 LARGEST: Final = 2**63 - 1
 
+# What an account may promise: of more, rho = epsilon^2 / 2 no longer fits its column; of less, nothing can be planned.
+LEAST_EPSILON_LIMIT: Final = 1e-6
+MOST_EPSILON_LIMIT: Final = 100_000.0
+MOST_DELTA_LIMIT: Final = 0.5
+
 Amount = float | int | str | Decimal | Fraction
 
 
@@ -109,6 +114,16 @@ def nano_spent(count: int) -> float:
 def atto_spent(count: int) -> float:
     """Return the smallest float that is not below `count` atto-units."""
     return float_at_least(_exact(count, "count") / ATTO)
+
+
+def nano_shown(count: int) -> float:
+    """Return the float that prints as so many nano-units do: a typed limit as it was typed, and no sum above it."""
+    return count / NANO
+
+
+def atto_shown(count: int) -> float:
+    """Return the float that prints as so many atto-units do."""
+    return count / ATTO
 
 
 def nano_spendable(count: int) -> float:

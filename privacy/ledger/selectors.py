@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from privacy.accounting.composition import pld_epsilon, zcdp_epsilon
 from privacy.accounting.cost import Cost, Unit
 from privacy.accounting.events import Event, PeopleEvent, event_from_json
-from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
+from privacy.accounting.units import atto_shown, atto_spendable, nano_shown, nano_spendable, nano_spent
 from privacy.errors import Spending, UnsoundCombination
 from privacy.ledger.auditor.account import TOTAL_FIELDS
 from privacy.ledger.auditor.chain import NO_HASH
@@ -115,17 +115,17 @@ def guarantees(accounts: Iterable[BudgetAccount]) -> dict[int, Guarantee]:
 
 def _guarantee(account: BudgetAccount, newest: LedgerEntry | None) -> Guarantee:
     last = newest or EMPTY
-    epsilon_limit = nano_spendable(account.epsilon_limit_nano)
-    delta_limit = atto_spendable(account.delta_limit_atto)
+    epsilon_limit = nano_shown(account.epsilon_limit_nano)
+    delta_limit = atto_shown(account.delta_limit_atto)
     if account.filter == Filter.PURE:
         kept_delta_atto = 0
         spent, reserved = last.epsilon_spent_nano, last.epsilon_reserved_nano
-        epsilon_spent, epsilon_reserved = nano_spent(spent), nano_spent(reserved)
+        epsilon_spent, epsilon_reserved = nano_shown(spent), nano_shown(reserved)
         epsilon_left = nano_spendable(account.epsilon_limit_nano - spent)
     else:
         kept_delta_atto = account.delta_limit_atto - account.delta_sum_limit_atto
         conversion_delta = atto_spendable(kept_delta_atto)
-        epsilon_spent = zcdp_epsilon(nano_spent(last.rho_spent_nano), conversion_delta)
+        epsilon_spent = min(epsilon_limit, zcdp_epsilon(nano_spent(last.rho_spent_nano), conversion_delta))
         settled = zcdp_epsilon(nano_spent(last.rho_spent_nano - last.rho_reserved_nano), conversion_delta)
         epsilon_reserved = epsilon_spent - settled
         epsilon_left = max(0.0, epsilon_limit - epsilon_spent)
@@ -138,13 +138,13 @@ def _guarantee(account: BudgetAccount, newest: LedgerEntry | None) -> Guarantee:
         epsilon_limit=epsilon_limit,
         delta_limit=delta_limit,
         epsilon_spent=epsilon_spent,
-        delta_spent=atto_spent(last.delta_spent_atto + kept_delta_atto),
+        delta_spent=atto_shown(last.delta_spent_atto + kept_delta_atto),
         epsilon_reserved=epsilon_reserved,
-        delta_reserved=atto_spent(last.delta_reserved_atto),
+        delta_reserved=atto_shown(last.delta_reserved_atto),
         epsilon_left=epsilon_left,
         delta_left=atto_spendable(account.delta_sum_limit_atto - last.delta_spent_atto),
-        rho_limit=None if account.rho_limit_nano is None else nano_spendable(account.rho_limit_nano),
-        rho_spent=nano_spent(last.rho_spent_nano),
+        rho_limit=None if account.rho_limit_nano is None else nano_shown(account.rho_limit_nano),
+        rho_spent=nano_shown(last.rho_spent_nano),
         mutual_information_spent=nano_spent(last.mi_spent_nano),
         open_reservations=last.open_reservations,
         sequence=last.sequence,

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from privacy.accounting.composition import Limits, rho_limit
-from privacy.accounting.units import Amount, delta_limit_to_atto, epsilon_limit_to_nano
+from privacy.accounting.units import MOST_EPSILON_LIMIT, NANO, Amount, delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.ledger.models import BudgetAccount, Filter
 
 DEFAULT_DELTA_SHARE = Fraction(1, 2)
@@ -16,6 +16,8 @@ def limits(*, filter: str, epsilon_limit: Amount, delta_limit: Amount, delta_sha
     """Turn the limit a person typed into integers: 0.3 means three tenths, not the float next to it."""
     epsilon = epsilon_limit_to_nano(_typed(epsilon_limit))
     delta = delta_limit_to_atto(_typed(delta_limit))
+    if epsilon > MOST_EPSILON_LIMIT * NANO:
+        raise ValueError(f"epsilon limit must be <= {MOST_EPSILON_LIMIT:g}, got {epsilon_limit}")
     if delta >= 10**18:
         raise ValueError(f"delta limit must be < 1, got {delta_limit}")
     if filter == Filter.PURE:

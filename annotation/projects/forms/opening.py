@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE, offered, parameter_names
-from annotation.choices.form_fields import field_of, kind_field, named_field
+from annotation.choices.form_fields import DeltaField, EpsilonField, field_of, kind_field, named_field
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.learning import not_learned
 from annotation.choices.planned_settings import planned_settings
@@ -32,6 +32,7 @@ from annotation.models import (
 )
 from annotation.questions.guidelines import refuse_pictures_of_others
 from annotation.wording import localized
+from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Kind, Parameter
 from privacy.gate.normalizers import Normalizer, normalize_text
 
@@ -84,13 +85,13 @@ class ProjectForm(forms.Form):
         help_text=_("As for the height."),
     )
 
-    pool_epsilon = forms.FloatField(
+    pool_epsilon = EpsilonField(
         label=_("Epsilon limit of the pool"), help_text=_("The guarantee: no more than this is ever spent on the pool.")
     )
-    pool_delta = forms.FloatField(
+    pool_delta = DeltaField(
         label=_("Delta limit of the pool"), help_text=_("Keep it well below one in the number of people.")
     )
-    labels_epsilon = forms.FloatField(
+    labels_epsilon = EpsilonField(
         required=False,
         label=_("Epsilon limit of the answers"),
         help_text=_(
@@ -381,6 +382,8 @@ class ChoosingForm(ProjectForm):
             if settings[name] is None:
                 del settings[name]
         if not {"pool_epsilon", "pool_delta"} <= settings.keys():
+            return
+        if not LEAST_EPSILON_LIMIT <= settings["pool_epsilon"] <= MOST_EPSILON_LIMIT:
             return
         for name, value in planned_settings(settings).items():
             if str(self.initial.get(name)) in ("None", str(self.preset.defaults.get(name))):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices import form_fields
 from annotation.choices.class_changes import FurtherClass
 from annotation.choices.class_looks import COLOURS, LONGEST_GROUP
-from annotation.choices.form_fields import named_field
+from annotation.choices.form_fields import EpsilonField, named_field
 from annotation.choices.merged_classes import merged_names, unmerged_classes
 from annotation.choices.presets import LONGEST_CLASS, PRESETS, broken_rules
 from annotation.choices.question_plan import QuestionPlan
@@ -98,9 +98,8 @@ class KindForm(KindFields):
         label=_("Preset"),
         help_text=_("Whose values the other settings take where they cannot stay."),
     )
-    labels_epsilon = forms.FloatField(
+    labels_epsilon = EpsilonField(
         required=False,
-        min_value=1e-6,
         label=_("Epsilon limit of the answers"),
         help_text=_("For a crowd: protects each single answer, not all of one person's together. Empty: the preset's."),
     )

@@ -16,7 +16,7 @@ from learner.releases import storage
 from learner.releases.artifacts.files import reissue_artifacts
 from learner.releases.cards.rendering import AccountTerms, Privacy
 from learner.releases.services import publishing
-from privacy.accounting.units import atto_spendable, nano_spendable
+from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message
 
@@ -85,8 +85,8 @@ def _raised(terms: AccountTerms, printed: PrintedLimit) -> AccountTerms:
     }
     return {
         **first,
-        "limit_epsilon": nano_spendable(printed.epsilon_limit_nano),
-        "limit_delta": atto_spendable(printed.delta_limit_atto),
+        "limit_epsilon": nano_shown(printed.epsilon_limit_nano),
+        "limit_delta": atto_shown(printed.delta_limit_atto),
     }
 
 

@@ -36,7 +36,7 @@ from learner.releases.evaluations import Score
 from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.provenance_entries import provenance_of
 from privacy.accounting.event import event_from_json
-from privacy.accounting.units import atto_spent, nano_spent
+from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee, quota_of
@@ -337,6 +337,6 @@ def line_of(entry: LedgerEntry) -> EntryLine:
         "summary": reserved.purpose
         if reserved.mechanism.startswith("post")
         else event_from_json(reserved.event).summary(),
-        "epsilon": nano_spent(entry.epsilon_nano or 0),
-        "delta": atto_spent(entry.delta_atto),
+        "epsilon": nano_shown(entry.epsilon_nano or 0),
+        "delta": atto_shown(entry.delta_atto),
     }
