@@ -27,9 +27,6 @@ class Clusters(Choice):
     def event(self, *, pool_size: int, picks: int) -> Event:
         return TopCEvent(pool_size=pool_size, picks=picks, scale=self.sharpness, series="single")
 
-    def opening(self, settings):
-        return self.event(pool_size=100, picks=1)
-
     def rules(self, settings):
         return {"cap": "At most as many as there are clusters."} if (self.cap or 0) > self.clusters else {}
 
@@ -103,10 +100,8 @@ def test_where_it_has_no_proof_it_says_why():
     assert Clusters.broken_by(POOL) == {}
 
 
-def test_rules_between_settings_and_the_price_are_checked():
+def test_rules_between_settings_are_checked():
     assert list(Clusters.broken_by(POOL | {"cap": 9})) == ["cap"]
-    assert Clusters.broken_by(POOL | {"pool_epsilon": 1.0}) == {}
-    assert list(Clusters.broken_by(POOL | {"pool_epsilon": 0.1})) == ["pool_epsilon"]
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ A_FILE = re.compile(r"\.(csv|json|md)$")
 BUTTON = re.compile(r'name="(?:action|decision|do)"\s+value="(\w+)"')
 SEVERAL_BUTTONS = {
     "annotation/budget/limit_requests.html": ("LimitDecisionIn", "decision"),
-    "annotation/budget/population.html": ("WishDecisionIn", "decision"),
+    "annotation/budget/population.html": ("LimitDecisionIn", "decision"),
     "annotation/review/questions.html": ("ChangeIn", "action"),
     "annotation/questions/reported.html": ("SetAsideDecisionIn", "decision"),
     "annotation/review/review.html": ("DecisionIn", "decision"),

@@ -123,7 +123,7 @@ def test_a_damaged_line_admits_nothing(path):
 
 
 def test_the_file_stays_small(path, monkeypatch):
-    monkeypatch.setattr(counter, "COMPACT_ABOVE_BYTES", 1000)
+    monkeypatch.setattr(counter_file, "COMPACT_ABOVE_BYTES", 1000)
     file, reader = CounterFile(path), CounterFile(path)
     for sequence in range(1, 60):
         file.advance(POOL, Mark(sequence, "c" * 64))
@@ -144,7 +144,7 @@ def test_a_file_that_is_replaced_between_a_look_and_its_opening_is_read_from_its
         state = look(looked, **options)
         if not late and looked == path:
             late.append(looked)
-            monkeypatch.setattr(counter, "COMPACT_ABOVE_BYTES", -(10**6))
+            monkeypatch.setattr(counter_file, "COMPACT_ABOVE_BYTES", -(10**6))
             others = {AccountIdentity(f"pool:{n}", POOL.opened_at): Mark(n, "c" * 64) for n in range(20, 40)}
             writer.close(others)
         return state
@@ -156,7 +156,7 @@ def test_a_file_that_is_replaced_between_a_look_and_its_opening_is_read_from_its
 
 def test_a_file_that_was_replaced_twice_is_not_taken_for_the_first(path, monkeypatch):
     """A file system gives the number of a file that is gone to the next one: of two replacements the second has it."""
-    monkeypatch.setattr(counter, "COMPACT_ABOVE_BYTES", -(10**6))
+    monkeypatch.setattr(counter_file, "COMPACT_ABOVE_BYTES", -(10**6))
     reader, writer = CounterFile(path), CounterFile(path)
     for sequence in range(1, 20):
         writer.advance(POOL, Mark(sequence, "c" * 64))

@@ -248,6 +248,9 @@ def test_the_audit_finds_what_a_population_was_not_charged(open_account, priced,
 # What the database refuses, whoever writes.
 
 
+COUNTED = '{"kind": "m", "unit": "contributor"}'
+
+
 def insert(account: BudgetAccount, **fields: object) -> LedgerEntry:
     given = {
         "account_id": account.pk,
@@ -337,7 +340,7 @@ def test_a_population_cannot_settle_alone(open_account, priced, population):
 
 
 def test_a_population_pays_for_nothing_else(population, priced):
-    refused("privacy_population_repeats", lambda: insert(population, epsilon_nano=1))
+    refused("privacy_population_repeats", lambda: insert(population, epsilon_nano=1, event_json=COUNTED))
 
 
 @pytest.mark.parametrize(
