@@ -157,7 +157,8 @@ def test_what_cannot_be_read_hides_no_value_that_is_wrong_by_itself(client, owne
     told = page.split("Not yet a project")[1].split("</ul>")[0]
     for label in ("Epsilon limit", "Delta limit", "Selection", "Classes"):
         assert label in told, label
-    assert "Must be above 0, got -3.0." in told
+    assert "greater than or equal to 1e-06." in told
+    assert "Name 2 to 1,000 different classes." in told
 
 
 @pytest.mark.parametrize("preset", PRESETS)
