@@ -151,7 +151,7 @@ class Migration(FirstMigration):
                 ("request_digest", models.BinaryField(max_length=32)),
                 ("status", models.PositiveSmallIntegerField()),
                 ("body", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
+                ("created_at", models.DateTimeField(db_index=True)),
                 (
                     "user",
                     models.ForeignKey(
