@@ -154,9 +154,10 @@ def test_a_forked_process_has_an_interpreter_of_its_own():
 
 def test_no_descriptor_is_left_open():
     list(run(jobs.echo, NOTHING, SOME, times=1))
+    gc.collect()
     before = len(list(Path("/dev/fd").iterdir()))
     for _ in range(5):
         list(run(jobs.echo, NOTHING, SOME, times=1))
         next(run(jobs.wait, NOTHING, SOME))
     gc.collect()
-    assert len(list(Path("/dev/fd").iterdir())) == before
+    assert len(list(Path("/dev/fd").iterdir())) <= before
