@@ -220,8 +220,6 @@ class TestClaimNext:
         project, _, (person,) = asked_project(state="paused")
         assert queue.claim_next(project=project, user=person) is None
 
-    # In one of three complete runs the planner, after other tests in the session, chose to sort the whole queue.
-    @pytest.mark.slow
     def test_a_click_reads_the_front_of_the_queue_only(self):
         """An answer and the next question of a long queue look at hardly more pages than those of a short one."""
 
@@ -230,9 +228,10 @@ class TestClaimNext:
             open_records(project, length)
             person, other = make_annotators(project, 2)
             held = queue.claim_next(project=project, user=other)
-            with connection.cursor() as cursor:
+            # The site's role owns no table, and the ANALYZE of anybody but the owner is skipped with a warning.
+            with as_owner(), connection.cursor() as cursor:
                 cursor.execute("ANALYZE annotation_query, annotation_assignment, annotation_consensus")
-                cursor.execute("DISCARD PLANS")
+            with connection.cursor() as cursor:
                 pk, lease = project.pk, uuid4()
                 calls = (
                     f"annotation_answer('{held.pk}', {held.query_id}, 0, NULL)",
