@@ -1,4 +1,4 @@
-"""Choice of a language model that answers beside the people of a crowd, and its limits."""
+"""Language model as one more annotator of a crowd, and its limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -126,7 +126,7 @@ def _records(file: BinaryIO) -> Iterator[Any]:
 
 @contextmanager
 def _as_damaged() -> Iterator[None]:
-    """Tell what a file of somebody else's does to the reader by a rule: its words may quote a bound."""
+    """Refuse a broken file in our own words: those of the library may quote column bounds."""
     try:
         yield
     except (InvalidUpload, MemoryError):
@@ -181,7 +181,7 @@ class Metadata:
 def iceberg_table(
     store: TableStore, named: str | None, columns: TableColumns, wanted: int | None, check: Callable[[], None]
 ) -> tuple[list[TableFile], dict[str, Any]] | None:
-    """Return the data files of a snapshot and what is noted of it; None where no Iceberg table stands there."""
+    """Return a snapshot with its data files, None if the folder holds no Iceberg table."""
     name = metadata_file(store, named)
     if name is None:
         return None

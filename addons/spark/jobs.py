@@ -14,12 +14,12 @@ KERNEL: Final = ("privacy", "addons")
 
 
 class UnknownGate(ValueError):
-    """What is named is no gate that executors have the code of."""
+    """The named gate is not installed on the executors."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """What reads the files of a pool.
+    """Reader of a pool's files.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class FileReader:
         Its parameters. A key may be among them, so it is never shown.
     look : str
         `package.module:name` of what returns, for `given`, a function that raises unless it can open a file, and
-        reads no row of it; empty where nobody has to look.
+        reads none of its rows; empty to skip the check.
     needs : str
         Packages that it imports besides those of `KERNEL`, with spaces between them.
     """

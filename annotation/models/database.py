@@ -1,4 +1,4 @@
-"""What the ORM has no words for: locks, COPY, names of a session, numbers by the million."""
+"""SQL that the ORM cannot express: locks, COPY, session settings, arrays of numbers."""
 
 import time
 from collections.abc import Iterator, Sequence
