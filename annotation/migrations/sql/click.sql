@@ -181,3 +181,9 @@ BEGIN
             ORDER BY free.priority, free.id LIMIT 101) some_free),
         member.guidelines_seen;
 END $$;
+
+-- After a large round the planner must not plan the next claim by the counts of a short queue. Only its owner may do this.
+CREATE FUNCTION annotation_count_questions() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    ANALYZE annotation_query;
+END $$;

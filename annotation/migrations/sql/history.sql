@@ -14,11 +14,12 @@ END $$;
 -- The history says which settings changed, wherever they are stored. What is left out is left open.
 CREATE FUNCTION annotation_note_project_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    -- Guidelines may quote a record, and this is never erased: it says that they changed, by their digests.
-    before CONSTANT jsonb := to_jsonb(OLD) - 'configuration_id' || annotation_settings(OLD.configuration_id)
-        || jsonb_build_object('guidelines', encode(sha256(convert_to(OLD.guidelines, 'UTF8')), 'hex'));
-    after CONSTANT jsonb := to_jsonb(NEW) - 'configuration_id' || annotation_settings(NEW.configuration_id)
-        || jsonb_build_object('guidelines', encode(sha256(convert_to(NEW.guidelines, 'UTF8')), 'hex'));
+    -- Guidelines may quote a record, and this is never erased: it says that they changed and nothing about their text.
+    before CONSTANT jsonb := to_jsonb(OLD) - '{configuration_id,guidelines}'::text[]
+        || annotation_settings(OLD.configuration_id);
+    after CONSTANT jsonb := to_jsonb(NEW) - '{configuration_id,guidelines}'::text[]
+        || annotation_settings(NEW.configuration_id)
+        || CASE WHEN NEW.guidelines IS DISTINCT FROM OLD.guidelines THEN '{"guidelines": "changed"}' ELSE '{}' END::jsonb;
     changed jsonb;
 BEGIN
     SELECT jsonb_object_agg(key, jsonb_build_array(before -> key, after -> key)) INTO changed

@@ -45,7 +45,7 @@ def setting_value(setting: str, value: Any) -> str:
         value *= PERCENT
     if isinstance(value, str) and (words := form_fields.setting_value_label(setting, value)):
         return words
-    named = CHOICES.get(setting, {})
+    named = {"changed": gettext("changed")} if setting == "guidelines" else CHOICES.get(setting, {})
     return str(named.get(value, number_format(f"{value:g}") if isinstance(value, float) else value))
 
 

@@ -39,6 +39,8 @@ PRIORITY_PER_ROUND = 10**9
 CLAIM_ATTEMPTS = 3
 # A block of a large pool is opened in several statements of one transaction.
 OPENED_AT_ONCE = 100_000
+# A round of so many questions changes what the planner should know of the table.
+COUNTED_FROM = 1000
 
 # What a reviewer sees first is drawn before anybody answers, by a coin that no record and no answer moves.
 # An empty slot is chosen like any other and asks nobody. The lock waits for whoever empties records at this moment.
@@ -172,7 +174,15 @@ def open_queries(
                     pk=project.pk,
                 )
             )
+    if opened >= COUNTED_FROM:
+        transaction.on_commit(_count_questions, robust=True)
     return opened
+
+
+def _count_questions() -> None:
+    """Refresh the planner's statistics of the question table; autovacuum may come a minute later."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT annotation_count_questions()")
 
 
 def held_by(user: AbstractBaseUser | AnonymousUser, assignment_id: UUID) -> Assignment | None:
