@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpal.recompute import PROGRAMS
+from dpal.recompute.transcript import Session, Transcript, Weights
 from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, LogisticLoss, MarginLoss
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.rows import over_rows
@@ -19,6 +21,7 @@ from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting import checks
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.mechanisms.session import MeasuringSession, Queries
 
 # What a fit is charged.
 ChargedEvent = TypeVar("ChargedEvent", bound=Event)
@@ -158,9 +161,15 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
 
 class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
-    """What is fitted over public classes, at a price that is known before any row is read."""
+    """What is fitted over public classes, at a price that is known before any row is read.
 
+    Rows and labels go into the queries of a measuring session alone; the program makes weights of their answers.
+    """
+
+    # Of `dpal.recompute.PROGRAMS`.
+    program: str
     norm_bound: float
+    transcript_: Transcript
     random_state: RandomSource | np.random.Generator | int | None
     privacy_event_: ChargedEvent
     simulated_: bool
@@ -179,6 +188,44 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
             If a parameter is out of range or the classes are not declared.
         """
         return self._event(n_features, len(self._declared_classes()))
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from rows `X`, shape (n_samples, n_features), and their labels `y`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a row or a label is not as declared.
+        """
+        rng, rows, labels, classes, event = self._begin_fit(X, y)
+        session = MeasuringSession(self._queries(rows, labels, classes, event, rng))
+        public = self._public(event)
+        weights = self._learn(public, session)
+        self.coef_, self.intercept_ = weights.coef, weights.intercept
+        self.transcript_ = Transcript(self.program, public, tuple(session.record))
+        self.classes_ = classes
+        self.privacy_event_ = event
+        self.simulated_ = rng.simulated
+        return self
+
+    def _learn(self, public: dict[str, Any], session: Session) -> Weights:
+        """Return the weights that the answers of a session lead to."""
+        return PROGRAMS[self.program](public, session, self._tell)
+
+    @abstractmethod
+    def _queries(
+        self,
+        rows: NDArray[np.floating],
+        labels: NDArray[Any],
+        classes: NDArray[Any],
+        event: ChargedEvent,
+        rng: RandomSource,
+    ) -> Queries:
+        """Return the measured queries that a fit may ask of rows and labels."""
+
+    @abstractmethod
+    def _public(self, event: ChargedEvent) -> dict[str, Any]:
+        """Return the public parameters of the program."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -207,6 +254,10 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
         refuse_longer_rows(rows, self.norm_bound)
         classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
         return rng, rows, labels, classes, self._event(rows.shape[1], len(classes))
+
+
+def prior_weights(prior: LinearModel | None) -> dict[str, Any] | None:
+    return None if prior is None else {"coef": prior.coef, "intercept": prior.intercept}
 
 
 def refuse_longer_rows(rows: NDArray[np.floating], norm_bound: float) -> None:

@@ -1,36 +1,23 @@
 """Softmax regression by a few noisy gradient steps over all rows, at one price whatever the number of classes."""
 
-import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from numpy.typing import NDArray
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, GaussianChoice, Shape
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import PricedClassifier
+from learner.estimators.linear import PricedClassifier, prior_weights
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
 from privacy.choices import Sound
-from privacy.mechanisms.gradient_steps import NoisySteps
+from privacy.mechanisms.gradient_steps import step_queries
 from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.session import Queries
 from privacy.wording import gettext_noop as _
-
-# Found on public tasks, see docs/results/utility.md: how far noise alone may carry a weight over all steps, from
-# nothing and from a prior that points the right way already; and the longest step that does not swing to and fro.
-MOST_NOISE, MOST_NOISE_FROM_PRIOR = 1.5, 0.7
-LONGEST_STEP = 9.0
-# Found on ten digits, CLINC 50 and SLURP 18: how far rows reach about their mean, beside the root of what it leaves of
-# their squared length. What lies further is clipped.
-REACH = 0.85
-# A mean is never taken to be nearly all of every row.
-LONGEST_CENTER = 0.95
-# Mean length of a class's weights at which a prior starts: its directions are known, its scale is not.
-PRIOR_LENGTH = 10.0
 
 
 @dataclass(eq=False, repr=False)
@@ -73,6 +60,8 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
     classes_ : ndarray of shape (n_classes,)
     privacy_event_ : Event
         What the fit must be charged, equal to ``event_for(n_features_in_)``.
+    transcript_ : Transcript
+        All answers that the weights were made of.
     simulated_ : bool
         True if the noise came from a seed.
 
@@ -97,97 +86,41 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
 
     fit_intercept = True
     multiclass: ClassVar[Multiclass] = "softmax"
+    program = "softmax_steps"
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0, of names alone where an encoder reads them; None where nothing is said to the features."""
         return words.model() if words.say_something else None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from rows `X`, shape (n_samples, n_features), and their labels `y`.
-
-        Raises
-        ------
-        ValueError
-            If a parameter, a row or a label is not as declared.
-        """
-        rng, rows, labels, classes, event = self._begin_fit(X, y)
-        members = self._members(labels, classes).astype(np.float64)
-        whole = rows.astype(np.float64, copy=False)
-        noisy = NoisySteps(self._with_constant(whole), event, rng=rng)
-        center, reach = self._center(noisy, event)
-        if reach != 1.0:
-            noisy.replace_rows(self._with_constant(self._about(whole, center, reach)))
-        weights = self._descend(noisy, members, self._start(event, center, reach), event)
-        coef = weights[:, :-1] / reach
-        intercept = weights[:, -1] * self.intercept_scaling - coef @ center
-        if len(classes) == 2:
-            coef, intercept = np.diff(coef, axis=0), np.diff(intercept)
-        self.coef_, self.intercept_ = coef, intercept
-        self.classes_ = classes
-        self.privacy_event_ = event
-        self.simulated_ = rng.simulated
-        return self
-
-    def _center(self, noisy: NoisySteps, event: GradientStepsEvent) -> tuple[NDArray[np.float64], float]:
-        """Return the mean of the rows, drawn to zero as far as noise may explain it, and how far rows reach from it."""
-        if not isinstance(event, CenteredStepsEvent) or noisy.row_sum is None:
-            return np.zeros(event.dimension - 1), 1.0
-        total = noisy.row_sum[:-1]
-        # By James and Stein: of its squared length, so much is noise.
-        signal = max(0.0, 1 - event.center_sigma**2 * len(total) / max(float(total @ total), 1e-300))
-        center = signal * total / max(noisy.count, 1.0)
-        length = float(np.linalg.norm(center)) / self.norm_bound
-        if length > LONGEST_CENTER:
-            center, length = center * (LONGEST_CENTER / length), LONGEST_CENTER
-        return center, REACH * math.sqrt(1 - length**2)
-
-    def _about(self, rows: NDArray[np.float64], center: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
-        """Return rows about the mean, in units of their reach, clipped to the norm bound.
-
-        What rounding adds lies within the slack of the event's bound, beyond which no row is summed.
-        """
-        moved = (rows - center) / reach
-        lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-        clipped: NDArray[np.float64] = moved * np.minimum(1.0, self.norm_bound / np.maximum(lengths, 1e-300))
-        return clipped
-
-    def _descend(
+    def _queries(
         self,
-        noisy: NoisySteps,
-        members: NDArray[np.float64],
-        weights: NDArray[np.float64],
+        rows: NDArray[np.floating],
+        labels: NDArray[Any],
+        classes: NDArray[Any],
         event: GradientStepsEvent,
-    ) -> NDArray[np.float64]:
-        """Return the mean weights over the second half of the steps."""
-        count = max(noisy.count, 1.0) / event.n_classes
-        most = MOST_NOISE if self.prior is None else MOST_NOISE_FROM_PRIOR
-        # Noise of all steps together carries a weight by root(steps) times sigma times this over the count.
-        length = min(LONGEST_STEP, most * count / (event.sigma * math.sqrt(event.steps)) * self._row_norm)
-        total = np.zeros_like(weights)
-        for step in range(event.steps):
-            gradient = noisy.release(members - softmax(noisy.scores(weights), axis=1))
-            weights = weights + length / count * gradient
-            if step >= event.steps // 2:
-                total += weights
-            self._tell(step + 1, event.steps)
-        return total / (event.steps - event.steps // 2)
+        rng: RandomSource,
+    ) -> Queries:
+        return step_queries(
+            rows.astype(np.float64, copy=False),
+            self._members(labels, classes),
+            event,
+            norm_bound=self.norm_bound,
+            constant=self._constant,
+            rng=rng,
+        )
 
-    def _start(self, event: GradientStepsEvent, center: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
-        """Return the prior's weights on rows about the mean, at the length of a start; zeros without a prior."""
-        weights = np.zeros((event.n_classes, event.dimension))
-        if self.prior is None:
-            return weights
-        coef, intercept = self.prior.coef, self.prior.intercept
-        n_features = event.dimension - 1
-        if coef.shape != (1 if event.n_classes == 2 else event.n_classes, n_features):
-            raise ValueError(f"prior must have weights for {event.n_classes} classes and {n_features} columns")
-        if event.n_classes == 2:
-            coef, intercept = np.vstack([-coef, coef]) / 2, np.concatenate([-intercept, intercept]) / 2
-        coef, intercept = coef * reach, intercept + coef @ center
-        scale = PRIOR_LENGTH / max(float(np.linalg.norm(coef, axis=1).mean()), 1e-12) / self.norm_bound
-        weights[:, :-1] = scale * coef
-        weights[:, -1] = scale * intercept / self.intercept_scaling
-        return weights
+    def _public(self, event: GradientStepsEvent) -> dict[str, Any]:
+        return {
+            "steps": event.steps,
+            "dimension": event.dimension,
+            "n_classes": event.n_classes,
+            "sigma": event.sigma,
+            "center_sigma": event.center_sigma if isinstance(event, CenteredStepsEvent) else None,
+            "norm_bound": float(self.norm_bound),
+            "row_norm": self._row_norm,
+            "intercept_scaling": float(self.intercept_scaling),
+            "prior": prior_weights(self.prior),
+        }
 
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "norm_bound", "intercept_scaling")

@@ -2,11 +2,13 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows
+from privacy.mechanisms.session import Measurement, Queries
 from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
 
 # Weights become multiples of 2**-16 below 2**10: their products with rows add up exactly for up to 2**13 columns.
@@ -103,3 +105,74 @@ class NoisySteps:
         sums = (whole.T @ self._rows).astype(np.int64)
         unit = event.norm_bound * event.residual_bound / STEPS**2
         return released_steps(sums.ravel(), unit, event.sigma, self._rng).reshape(sums.shape)
+
+
+def step_queries(
+    rows: Array,
+    members: NDArray[np.bool_],
+    event: GradientStepsEvent,
+    *,
+    norm_bound: float,
+    constant: float,
+    rng: RandomSource,
+) -> Queries:
+    """Return the queries of softmax regression by gradient steps.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d - 1)
+        Of norm at most `norm_bound`.
+    members : ndarray of shape (n, K)
+        Whether each row is of each class.
+    event : GradientStepsEvent
+        The noise and its price.
+    norm_bound : float
+        To which rows about a centre are clipped.
+    constant : float
+        Value of the column beside the rows.
+    rng : RandomSource
+        Source of the noise.
+
+    Returns
+    -------
+    mapping
+        `count` and, where the event pays for it, `row_sum`; ``gradient(weights, center, reach)`` for rows about a
+        public centre in units of a public reach, both the same in every step.
+    """
+
+    def beside(part: Array) -> Array:
+        return np.hstack([part, np.full((len(part), 1), constant)])
+
+    noisy, targets = NoisySteps(beside(rows), event, rng=rng), members.astype(np.float64)
+    moved = False
+
+    def count() -> Measurement:
+        return Measurement("count", 1.0, event.count_sigma, np.array([noisy.count]))
+
+    def row_sum() -> Measurement:
+        if not isinstance(event, CenteredStepsEvent) or noisy.row_sum is None:
+            raise ValueError("the sum of the rows is not paid for")
+        return Measurement("row_sum", event.norm_bound, event.center_sigma, noisy.row_sum)
+
+    def gradient(weights: Array, center: Array, reach: float) -> Measurement:
+        nonlocal moved
+        if not moved and reach != 1.0:
+            noisy.replace_rows(beside(about(rows, center, reach, norm_bound=norm_bound)))
+        moved = True
+        released = noisy.release(targets - softmax(noisy.scores(weights), axis=1))
+        # Single precision halves the record; what it rounds away is far below the noise.
+        rounded = released.astype(np.float32).astype(np.float64)
+        return Measurement("gradient", event.norm_bound * event.residual_bound, event.sigma, rounded)
+
+    return {"count": count, "row_sum": row_sum, "gradient": gradient}
+
+
+def about(rows: Array, center: Array, reach: float, *, norm_bound: float) -> Array:
+    """Return rows about a public centre, in units of a public reach, clipped to the norm bound.
+
+    What rounding adds lies within the slack of the event's bound, beyond which no row is summed.
+    """
+    moved = (rows - center) / reach
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    clipped: Array = moved * np.minimum(1.0, norm_bound / np.maximum(lengths, 1e-300))
+    return clipped

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpal.recompute.softmax_steps import start_of
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.linear_model import LinearModel
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
@@ -59,7 +60,7 @@ def test_what_is_charged_names_the_mean():
 def test_a_prior_says_of_moved_rows_what_it_said_of_them():
     prior = LinearModel(np.arange(48.0).reshape(4, 12) % 7, np.arange(4.0), tuple("abcd"), "softmax")
     estimator, center, reach = steps(prior=prior), np.linspace(-0.3, 0.4, 12), 0.7
-    start = estimator._start(estimator.event_for(12), center, reach)
+    start = start_of(estimator._public(estimator.event_for(12)), center, reach)
     rows, _labels = task(50, common=1.0)
     moved = np.hstack([(rows - center) / reach, np.full((50, 1), estimator.intercept_scaling)]) @ start.T
     said = prior.decision_function(rows)
