@@ -29,12 +29,10 @@ def managed_project(request: HttpRequest, slug: str, *, closed_too: bool = False
 
 
 def may_open(request: HttpRequest) -> bool:
-    """Say whether the person may open a project."""
     return request.user.has_perm("annotation.add_project")
 
 
 def refuse_if_closed(project: Project) -> None:
-    """Refuse to change anything of a project that can only be read."""
     if project.state == ProjectState.DELETED:
         raise ProjectClosed("This project is deleted; what is left of it can only be read.")
     if project.state == ProjectState.ARCHIVED:

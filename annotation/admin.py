@@ -17,8 +17,6 @@ from privacy.ledger.admin import ReadOnlyAdmin
 
 @admin.register(Membership)
 class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as above
-    """Who does what in which project."""
-
     list_display = ("user", "role", "project", "created_at")
     list_filter = ("role", "project")
     list_select_related = ("user", "project")
@@ -42,15 +40,12 @@ class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as above
         members.remove_member(project=obj.project, user=obj.user, role=obj.role)
 
     def delete_queryset(self, request: HttpRequest, queryset: "QuerySet[Membership]") -> None:
-        """Take each role."""
         for membership in queryset:
             self.delete_model(request, membership)
 
 
 @admin.register(Project)
 class ProjectAdmin(ReadOnlyAdmin):
-    """Projects and their configuration, which the ledger freezes."""
-
     list_display = ("name", "oracle", "data_kind", "state", "created_by", "created_at")
     list_filter = ("oracle", "state")
     search_fields = ("name", "slug")
@@ -58,8 +53,6 @@ class ProjectAdmin(ReadOnlyAdmin):
 
 @admin.register(Dataset)
 class DatasetAdmin(ReadOnlyAdmin):
-    """Uploads, without their content."""
-
     list_display = ("name", "project", "role", "state", "row_count", "bad_row_count", "created_at")
     list_filter = ("role", "state")
     exclude = ("upload", "pixels")
@@ -67,16 +60,12 @@ class DatasetAdmin(ReadOnlyAdmin):
 
 @admin.register(GateRun)
 class GateRunAdmin(ReadOnlyAdmin):
-    """Attempts of the gate."""
-
     list_display = ("id", "project", "dataset", "state", "passed_count", "created_at")
     list_filter = ("state",)
 
 
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
-    """Long work and how it went."""
-
     list_display = ("id", "kind", "project", "state", "attempt", "progress_done", "progress_total", "created_at")
     list_filter = ("kind", "state")
 
@@ -102,8 +91,6 @@ class LabelAdmin(ReadOnlyAdmin):
 
 @admin.register(Action)
 class ActionAdmin(ReadOnlyAdmin):
-    """Who did what."""
-
     list_display = ("created_at", "actor", "route", "project")
     list_select_related = ("project",)
     search_fields = ("actor", "route")
@@ -112,8 +99,6 @@ class ActionAdmin(ReadOnlyAdmin):
 
 @admin.register(ProjectChange)
 class ProjectChangeAdmin(ReadOnlyAdmin):
-    """What changed in the configuration of projects."""
-
     list_display = ("created_at", "actor", "project")
     list_select_related = ("project",)
 
@@ -129,8 +114,6 @@ class ForgettingAdmin(ReadOnlyAdmin):
 
 @admin.register(Deletion)
 class DeletionAdmin(ReadOnlyAdmin):
-    """Projects that were deleted."""
-
     list_display = ("project", "keep_releases", "actor", "created_at")
     list_select_related = ("project",)
 

@@ -8,8 +8,6 @@ from annotation.choices.declared import ASKED, annotation_choices
 
 
 class AnnotationConfig(AppConfig):
-    """Application configuration of `annotation`."""
-
     name = "annotation"
 
     def ready(self) -> None:

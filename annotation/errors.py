@@ -13,8 +13,6 @@ class AnnotationError(Exception):
 
 
 class Unprocessable(AnnotationError):
-    """What was sent breaks a rule."""
-
     status = 422
 
 
@@ -86,8 +84,6 @@ class UndoRefused(AnnotationError):
 
 
 class NotMember(AnnotationError):
-    """The person has no role in the project that allows this."""
-
     status = 403
 
 
@@ -146,8 +142,6 @@ class ArrivalUnchecked(AnnotationError):
 
 
 class TooOften(AnnotationError):
-    """Something was tried more often than is allowed in a while."""
-
     status = 429
 
     def __init__(self, message: str, *, retry_after_seconds: int = 60) -> None:

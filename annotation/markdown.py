@@ -17,12 +17,10 @@ class PageRenderer(RendererHTML):
     scrolled: ClassVar[str] = "region"
 
     def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Open a heading a level further down: the page has a title of its own."""
         env["above"] = tokens[idx + 1].content
         return f"<{self._level(tokens[idx])}{self.renderAttrs(tokens[idx])}>"
 
     def heading_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Close it at the same level."""
         return f"</{self._level(tokens[idx])}>\n"
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
@@ -32,7 +30,6 @@ class PageRenderer(RendererHTML):
         return f"<div{self.renderAttrs(part)}><table>\n"
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Close table and part."""
         return "</table></div>\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:

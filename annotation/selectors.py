@@ -58,14 +58,11 @@ SELECT width, height, CASE WHEN octet_length(content) <= %s THEN content END FRO
 
 
 class CountOf(Subquery):
-    """The number of rows of a subquery."""
-
     template = "(SELECT count(*) FROM (%(subquery)s) counted)"
     output_field = IntegerField()
 
 
 def projects_of(user: Person, *, roles: Sequence[str] = ()) -> QuerySet[Project]:
-    """Return the projects the person takes part in, with one of `roles` if any are named."""
     mine = Membership.objects.filter(project=OuterRef("pk"), user=user.pk)
     if roles:
         mine = mine.filter(role__in=roles)
@@ -79,7 +76,6 @@ def seen_by(user: Person, projects: QuerySet[Project]) -> QuerySet[Project]:
 
 
 def is_participant(user: Person) -> bool:
-    """Say whether a crowd platform sent this person: nobody here knows who they are."""
     return CrowdParticipant.objects.filter(user=user.pk).exists()
 
 
@@ -100,7 +96,6 @@ def is_participant_alone(user: Person) -> bool:
 
 
 def assignments_of(user: Person) -> QuerySet[Assignment]:
-    """Return the person's own assignments in projects where they still are an annotator."""
     return Assignment.objects.filter(
         annotator=user.pk,
         project__state__in=(ProjectState.ACTIVE, ProjectState.PAUSED),
@@ -201,13 +196,11 @@ def correctable_assignments(user_id: int | None) -> QuerySet[Assignment]:
 
 
 def given_answers(user_id: int | None) -> QuerySet[Assignment]:
-    """Return a person's answered assignments, without those whose question nobody should see any more."""
     answered = Assignment.objects.filter(annotator=user_id, state=AssignmentState.LABELLED, query__emptied=False)
     return answered.exclude(query__state=QueryState.SET_ASIDE)
 
 
 def settled_for_good(project: Project) -> QuerySet[Query]:
-    """Return the questions whose answers are all in, agreed on or not, and can be taken back by nobody any more."""
     if project.labels_used_at is None:
         return Query.objects.none()
     given = Assignment.objects.filter(query=OuterRef("pk"), state=AssignmentState.LABELLED)
@@ -294,7 +287,6 @@ def shown_of(project: Project, query: Query, *, image_url: str) -> Question:
 
 
 def asked_questions(project: Project) -> QuerySet[Query]:
-    """Return the questions that managers may open one by one."""
     return Query.objects.filter(project=project, state__in=ASKED)
 
 
@@ -314,12 +306,10 @@ FIXED = (
 
 
 def is_charged(project: Project) -> bool:
-    """Say whether anything was ever reserved on one of the project's accounts."""
     accounts = [account for account in (project.pool_account_id, project.labels_account_id) if account]
     return LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE).exists()
 
 
 def fixed_settings(project: Project) -> list[tuple[str, Any]]:
-    """Return what a guarantee rests on, by name."""
     found = [(name, getattr(project, name)) for name in FIXED]
     return [(name, value) for name, value in found if value not in (None, [], "")]

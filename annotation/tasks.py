@@ -12,37 +12,31 @@ from annotation.work.services import idempotency, jobs, rates
 
 @shared_task(acks_late=True)
 def import_dataset_task(*, job_id: str) -> None:
-    """Read one upload."""
     datasets.import_dataset(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def read_import_parts_task(*, dataset_id: int) -> None:
-    """Help with a large file that somebody else reads."""
     import_parts.help_reading(dataset_id=dataset_id)
 
 
 @shared_task(acks_late=True)
 def run_gate_task(*, job_id: str) -> None:
-    """Pass one upload through the gate."""
     gates.run_gate(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def run_survey_task(*, job_id: str) -> None:
-    """Count how often texts are said in one upload."""
     gates.run_survey(job_id=job_id)
 
 
 @shared_task
 def resend_stalled_jobs_task() -> None:
-    """Send again what nobody finishes."""
     jobs.resend_stalled_jobs()
 
 
 @shared_task
 def forget_read_uploads_task() -> None:
-    """Delete the files of uploads that were read."""
     datasets.forget_read_uploads()
 
 
@@ -67,19 +61,16 @@ def return_expired_leases_task() -> None:
 
 @shared_task
 def forget_old_counts_task() -> None:
-    """Delete what rate limits no longer need."""
     rates.forget_old_tries()
 
 
 @shared_task(acks_late=True)
 def compare_answers_task(*, job_id: str) -> None:
-    """Weigh the answers of a project against each other."""
     comparing.make_report(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def export_labels_task(*, job_id: str) -> None:
-    """Write the labels of a project to a file."""
     exports.make_export(job_id=job_id)
 
 
@@ -92,5 +83,4 @@ def forget_old_posts_task() -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def send_letter_task(*, letter_id: str) -> None:
-    """Try to send one letter."""
     letters.send_letter(letter_id=letter_id)

@@ -38,7 +38,6 @@ def class_name(name: str) -> str:
 
 
 def _shown(value: Any, spec: str) -> str:
-    """Return what a sentence was filled with: a message again, a number with the language's signs, or a name."""
     if isinstance(value, Message):
         return localized(value)
     if isinstance(value, datetime):

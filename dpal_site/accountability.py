@@ -70,7 +70,6 @@ def _route_of(request: HttpRequest) -> str:
 
 @cache
 def _routes_by_method() -> Mapping[tuple[str, str], str]:
-    """Return the names of routes of the API that share an address, which Django knows by the first one's alone."""
     from dpal_site.api import api  # noqa: PLC0415 - it loads all apps, and this module is loaded with the settings
 
     return {

@@ -95,7 +95,6 @@ def _marked(call: ast.Call) -> Iterator[CatalogueMessage]:
 
 
 def _refusal(error: ast.Call) -> Iterator[CatalogueMessage]:
-    """Find what our own errors say to people: the page that shows a refusal translates it."""
     name = _name_of(error.func)
     if not hasattr(builtins, name) and name not in UNTRANSLATED:
         # Our refusals have their sentence first, but for those that name rows or a status before it.

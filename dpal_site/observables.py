@@ -112,7 +112,6 @@ def elsewhere() -> Table:
 
 
 def answers() -> Table:
-    """Return the fields of the REST interface, by the classes of its answers."""
     found: dict[str, dict[Reads, list[str]]] = {}
     described = api.get_openapi_schema()["components"]["schemas"]
     waiting = [Answer]
@@ -170,7 +169,6 @@ def readers_of(table: Table, places: Sequence[str] | frozenset[str], name: str) 
 
 
 def as_markdown() -> str:
-    """Return who reads and why, and what is declared so in each place."""
     lines = ["\n| declared as | who reads it | kind | why |", "|---|---|---|---|"]
     for reads in Reads:
         permission = reads.value
@@ -194,7 +192,6 @@ def _declared(declared: Mapping[Reads, Sequence[str]]) -> str:
 
 
 def written_into(document: str) -> str:
-    """Return a document with the tables as they are now between its two marks."""
     before, _, rest = document.partition(BEGIN)
     _stale, mark, after = rest.partition(END)
     if not mark:

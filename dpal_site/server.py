@@ -76,7 +76,6 @@ class Request(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types
         return taken
 
     def is_late(self, now: float) -> bool:
-        """Say whether it comes too slowly."""
         return now - self.began > REQUEST_SECONDS + float(self.body_bytes_received) / SLOWEST_BYTES_PER_SECOND
 
 
@@ -87,7 +86,6 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
     lingers_until = 0.0
 
     def received(self, data: bytes) -> bool:
-        """Take what has come, unless nothing more is wanted."""
         return not self.lingers_until and bool(super().received(data))
 
     def handle_close(self) -> None:
@@ -100,12 +98,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
             self.socket.shutdown(socket.SHUT_WR)
 
     def drop(self) -> None:
-        """Close it at once."""
         self.lingers_until = self.lingers_until or time.time()
         self.will_close = True
 
     def is_late(self, now: float) -> bool:
-        """Say whether it may be closed although the other end is there."""
         if self.lingers_until:
             return now > self.lingers_until
         return now - float(self.last_activity) > IDLE_SECONDS or (
@@ -158,13 +154,11 @@ class WithoutRequest(logging.Filter):
     """Keep what the server says of a request free of its address: links of invitations are secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record in place and let it through."""
         record.msg, record.args = record.getMessage().partition(" serving ")[0], ()
         return True
 
 
 def serve(listener: socket.socket, application: Any, *, threads: int) -> None:
-    """Serve on a socket in this process until SIGTERM."""
     logging.getLogger(SERVER).addFilter(WithoutRequest())
     logging.getLogger(f"{SERVER}.queue").setLevel(logging.ERROR)
     adjustments = Adjustments(
@@ -200,7 +194,6 @@ class Master:
         self._seen_by_workers, self._life = os.pipe()
 
     def run(self) -> None:
-        """Serve until a signal says otherwise."""
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         for _ in range(self._wanted):
             self._start()
@@ -273,7 +266,6 @@ class Master:
 
 
 def main() -> None:
-    """Serve the site."""
     parser = argparse.ArgumentParser(prog="python -m dpal_site.server", description=__doc__)
     parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
     parser.add_argument("--workers", type=int, default=env.int("WEB_CONCURRENCY", 2, validate=AT_LEAST_ONE))

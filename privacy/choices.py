@@ -101,11 +101,9 @@ class Parameter:
         return as_message(self.rule, got=value) if broken and self.rule else broken
 
     def mistyped(self, value: Any) -> str:
-        """Say that a value is of another type, empty where it is of the declared one."""
         return "" if value is None and self.optional else mistyped(read(value, self.type), self.type)
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of its value."""
         kind = JSON_TYPES[self.type]
         bounds = {
             "exclusiveMinimum": self.above,
@@ -182,8 +180,6 @@ ORACLES: Final = ("trusted", "crowd")
 
 
 class Kind(StrEnum):
-    """What there is to choose."""
-
     GATE = "gate"
     FEATURES = "features"
     STRATEGY = "strategy"
@@ -201,7 +197,6 @@ class Kind(StrEnum):
 
     @property
     def section(self) -> str:
-        """The section of the configuration document that holds it."""
         return PLACES[self][0]
 
     @property
@@ -229,8 +224,6 @@ PLACES: Final[Mapping[Kind, tuple[str, str]]] = {
 
 
 class BrokenRules(PrivacyError, ValueError):
-    """Values that a declaration refuses, with the rule each of them breaks."""
-
     def __init__(self, broken: Mapping[str, str]) -> None:
         super().__init__(joined_rules(broken))
         self.broken = dict(broken)
@@ -310,14 +303,12 @@ class Choice(ABC):
     @final
     @classmethod
     def parameters_in(cls, arrival: str, data_kind: str | None = None) -> list[Parameter]:
-        """Return those parameters that apply where records arrive so, and say something of records of a kind."""
         kinds = DATA_KINDS if data_kind is None else (data_kind,)
         return [each for each in cls.parameters() if arrival in each.arrivals and {*kinds} & {*each.data_kinds}]
 
     @final
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
-        """Return its parameters in the order of their declaration."""
         return declared_in(cls)
 
     @final
@@ -352,7 +343,6 @@ class Choice(ABC):
 
     @final
     def document(self) -> dict[str, Any]:
-        """Return its part of the configuration document."""
         values = asdict(self)
         part = {each.name: written_value(values[each.name], each.decimals) for each in self.parameters()}
         return ({self.kind.key: self.name} if self.kind.key else {}) | part
@@ -360,7 +350,6 @@ class Choice(ABC):
     @final
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of its part of the document."""
         named = {cls.kind.key: {"const": cls.name}} if cls.kind.key else {}
         properties = named | {each.name: each.json_schema() for each in cls.parameters()}
         described = {"title": cls.label, "description": cls.help, "type": "object", "properties": properties}
@@ -394,18 +383,15 @@ class NeedsMore(Protocol):
 
 
 def missing_for(choice: type[Choice]) -> str:
-    """Say what this site lacks for a choice, empty where nothing is lacking."""
     return choice.missing() if isinstance(choice, NeedsMore) else ""
 
 
 def _broken_rules(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return what its own rules refuse and those of all it derives from: none is lost to who does not call them."""
     declared = [vars(base)["rules"] for base in reversed(type(chosen).__mro__) if "rules" in vars(base)]
     return {name: rule for rules in declared for name, rule in rules(chosen, settings).items()}
 
 
 def _out_of_order(chosen: Choice) -> dict[str, str]:
-    """Return the rule of every parameter that is above another one that it may not exceed."""
     broken: dict[str, str] = {}
     for each in chosen.parameters():
         got, bound = getattr(chosen, each.name), getattr(chosen, each.no_more_than, None)
@@ -458,7 +444,6 @@ class Catalogue:
             self._kinds = self._parameters = None
 
     def withdraw(self, choice: type[Choice]) -> None:
-        """Take a choice away again."""
         del self._choices[choice.kind, choice.name]
         self._kinds = self._parameters = None
 
@@ -495,16 +480,13 @@ class Catalogue:
                 self._sources.remove(source)
 
     def of_kind(self, kind: Kind) -> list[type[Choice]]:
-        """Return the choices of a kind, in the order in which they were registered."""
         return [choice for choice in self.all() if choice.kind == kind]
 
     def find(self, kind: Kind, name: str) -> type[Choice] | None:
-        """Return a choice by its name, None where there is none."""
         self._load_all()
         return self._choices.get((kind, name))
 
     def offered(self, kind: Kind, *, oracle: str, arrival: str, data_kinds: Collection[str]) -> list[type[Choice]]:
-        """Return what this site has of a kind and what has a proof in front of an oracle, for one of the data kinds."""
         return [
             choice
             for choice in self.of_kind(kind)
@@ -515,11 +497,9 @@ class Catalogue:
         ]
 
     def chosen(self, settings: Mapping[str, Any]) -> list[type[Choice]]:
-        """Return the declarations that the settings of a project name, and those that every project has."""
         return [choice for choice in self.all() if not choice.kind.key or settings.get(choice.kind.key) == choice.name]
 
     def parameters(self) -> Mapping[str, Parameter]:
-        """Return every parameter by its name, as the first choice that has it declares it."""
         found = self._parameters
         if found is None or self._sources:
             declared: dict[str, Parameter] = {}
@@ -530,7 +510,6 @@ class Catalogue:
         return found
 
     def kind_of(self, name: str) -> Kind | None:
-        """Return the kind whose choices a setting belongs to, None where no choice declares it."""
         if self._kinds is None or self._sources:
             kinds: dict[str, Kind] = {}
             for choice in self.all():

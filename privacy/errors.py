@@ -61,8 +61,6 @@ class CounterMissing(RollbackDetected):
 
 
 class NoSuchEntry(PrivacyError):
-    """A proof was asked for that is about more entries than there are."""
-
     status = 422
 
 

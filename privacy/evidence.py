@@ -178,7 +178,6 @@ def epsilon_lower_bound(
     delta: float = 0.0,
     rng: RandomSource,
 ) -> float:
-    """Return the bound of `audit`, whose parameters these are."""
     return audit(
         mechanism, data, neighbour, trials=trials, confidence=confidence, delta=delta, rng=rng
     ).epsilon_lower_bound
@@ -194,7 +193,6 @@ def _strongest(
     confidence: float,
     rng: RandomSource,
 ) -> tuple[float, str, str, int, float]:
-    """Choose an event by half of the outputs and return the bound that the other half gives, and what it is of."""
     if trials < 4:
         raise ValueError(f"trials must be >= 4, got {trials}")
     if not 0 < confidence < 1:
@@ -234,21 +232,18 @@ def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _event_counts(outputs: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Count the outputs at or below, above and exactly at every threshold, one after the other."""
     ranked = np.sort(outputs)
     up_to = np.searchsorted(ranked, thresholds, side="right")
     return np.concatenate([up_to, len(ranked) - up_to, up_to - np.searchsorted(ranked, thresholds, side="left")])
 
 
 def _bounds(likely: CountArray, unlikely: CountArray, trials: int, failure: float, delta: float) -> NDArray[np.float64]:
-    """Return ln((p - delta) / q) with p bounded below and q above, -inf where p does not exceed delta."""
     low, high = _chances(likely, unlikely, trials, failure)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
 def _ratios(likely: CountArray, unlikely: CountArray, trials: int, failure: float) -> NDArray[np.float64]:
-    """Return the difference of the normal quantiles of p, bounded below, and of q, bounded above."""
     low, high = _chances(likely, unlikely, trials, failure)
     # A bound of 1 on q says nothing either, and inf - inf would be no number.
     return np.where((low > 0) & (high < 1), special.ndtri(low) - special.ndtri(np.minimum(high, 1 - 2.0**-53)), -np.inf)
@@ -257,7 +252,6 @@ def _ratios(likely: CountArray, unlikely: CountArray, trials: int, failure: floa
 def _chances(
     likely: CountArray, unlikely: CountArray, trials: int, failure: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Clopper and Pearson's lower bound on the first chance and their upper bound on the second."""
     # The beta quantiles are nan at the ends, where the exact bounds are 0 and 1.
     low = np.nan_to_num(stats.beta.ppf(failure, likely, trials - likely + 1), nan=0.0)
     high = np.nan_to_num(stats.beta.ppf(1 - failure, unlikely + 1, trials - unlikely), nan=1.0)

@@ -15,7 +15,6 @@ IN_THE_TABLE: Final = (AddField, AddConstraint, AddIndex)
 
 
 def migration_digest(source: str, statements: Iterable[str]) -> str:
-    """Return the SHA-256, in hexadecimal digits, of a migration's module and its statements."""
     return hashlib.sha256("\0".join([source, *statements]).encode()).hexdigest()
 
 
@@ -34,7 +33,6 @@ class FirstMigration(Migration):
     def apply(
         self, project_state: ProjectState, schema_editor: BaseDatabaseSchemaEditor, collect_sql: bool = False
     ) -> ProjectState:
-        """Apply the operations: the state of all first, then the statements of each."""
         if collect_sql:
             stepwise = super().apply(project_state, schema_editor, collect_sql)
             self._mark(schema_editor)
@@ -54,7 +52,6 @@ class FirstMigration(Migration):
 
     @property
     def marked_table(self) -> str:
-        """The table that bears the digest: the last one made."""
         made = [each for each in self.operations if isinstance(each, CreateModel)][-1]
         return str(made.options.get("db_table") or f"{self.app_label}_{made.name_lower}")
 

@@ -40,7 +40,6 @@ def read(value: Any, wanted: type) -> Any:
 
 
 def written_value(value: Any, decimals: int) -> Any:
-    """Return a value as it stands in a document, an amount with all of its decimals."""
     if isinstance(value, Decimal):
         return f"{value:.{decimals}f}"
     if isinstance(value, time):
@@ -49,7 +48,6 @@ def written_value(value: Any, decimals: int) -> Any:
 
 
 def mistyped(value: Any, wanted: type) -> str:
-    """Say that a value is of another type, empty where it is of the wanted one."""
     if _has_type(value, wanted):
         return ""
     got = repr(value)[:40]
@@ -61,7 +59,6 @@ def mistyped(value: Any, wanted: type) -> str:
 
 
 def _not_exact(value: float | Decimal, decimals: int) -> str:
-    """Say that a number is none to count with, or has more decimals than an amount may have."""
     if not math.isfinite(value):
         return as_message("Must be a finite number, got {got}.", got=value)
     if isinstance(value, Decimal) and value != round(value, decimals):
@@ -93,7 +90,6 @@ def beyond_bounds(
 
 
 def pattern_of(wanted: type, decimals: int) -> str:
-    """Return the pattern of the texts that stand for values of a type, empty where every text does or none."""
     if wanted is Decimal:
         return rf"[0-9]+(\.[0-9]{{1,{decimals}}})?" if decimals else "[0-9]+"
     return TIME_OF_DAY if wanted is time else ""

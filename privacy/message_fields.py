@@ -15,8 +15,6 @@ SHAPE: Final = (
 
 
 class MessageField(models.JSONField):
-    """One message; no message is the empty one."""
-
     description = "What is said, as a code and its parameters"
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -28,20 +26,16 @@ class MessageField(models.JSONField):
         return super().get_prep_value(message_of(value).as_json() if isinstance(value, str) else value)
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
-        """Return the message, in English as a text."""
         found = super().from_db_value(value, expression, connection)
         return message_from(found) if isinstance(found, dict) else found
 
     def to_python(self, value: Any) -> Any:
-        """Return the message of what a fixture holds."""
         return message_from(value) if isinstance(value, dict) else value
 
     def value_to_string(self, obj: models.Model) -> Any:
-        """Return what a fixture holds."""
         return message_of(self.value_from_object(obj)).as_json()
 
     def db_check(self, connection: BaseDatabaseWrapper) -> str:
-        """Return the condition that every value of the column fulfils."""
         column = connection.ops.quote_name(str(self.column))
         # A path looks into a list by itself.
         return f"jsonb_typeof({column}) = 'object' AND {column} @? '$ ? ({SHAPE})'"
@@ -57,20 +51,16 @@ class MessagesInField(models.JSONField):
         super().__init__(*args, **options)
 
     def deconstruct(self) -> Any:
-        """Return what a migration writes."""
         name, path, args, options = super().deconstruct()
         return name, path, args, options | {"inside": self.inside}
 
     def get_prep_value(self, value: Any) -> Any:
-        """Return what the column holds."""
         return super().get_prep_value(_stored(value))
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
-        """Return the document with its messages, in English as texts."""
         return _read(super().from_db_value(value, expression, connection))
 
     def db_check(self, connection: BaseDatabaseWrapper) -> str:
-        """Return the condition that every value of the column fulfils."""
         column = connection.ops.quote_name(str(self.column))
         another = f"""{column} @? '{self.inside}.type() ? (@ != "object")'"""
         return f"NOT {another} AND NOT {column} @? '{self.inside} ? (!({SHAPE}))'"

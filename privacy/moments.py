@@ -4,5 +4,4 @@ from datetime import datetime
 
 
 def whole_second(moment: datetime) -> datetime:
-    """Return the second a moment lies in."""
     return moment.replace(microsecond=0)

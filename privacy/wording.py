@@ -62,14 +62,11 @@ class Message(str):
         return _made, (self.code, dict(self.parameters), self.plural)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the message as columns and answers hold it."""
         values = {name: _as_json(value) for name, value in self.parameters.items()}
         return {"code": self.code, "parameters": values} | ({"plural": self.plural} if self.plural else {})
 
 
 class Messages(Message):
-    """Messages one after the other, told one by one."""
-
     __slots__ = ("parts", "separator")
 
     parts: tuple[Message, ...]
@@ -89,7 +86,6 @@ class Messages(Message):
         return Messages, (self.separator, self.parts)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the messages as columns and answers hold them."""
         return {"separator": self.separator, "messages": [part.as_json() for part in self.parts]}
 
 
@@ -110,14 +106,12 @@ def joined_messages(separator: str, parts: Iterable[str]) -> Message:
 
 
 def joined_rules(broken: Mapping[str, str]) -> Message:
-    """Put the rules that settings break one after the other, each behind its setting's name."""
     return joined_messages(
         "; ", [as_message("{field}: {reason}", field=field, reason=rule) for field, rule in broken.items()]
     )
 
 
 def message_of(said: str) -> Message:
-    """Return a text as a message: a sentence without values is its own code."""
     return said if isinstance(said, Message) else Message(said)
 
 
@@ -139,13 +133,11 @@ def message_from(stored: Mapping[str, Any]) -> Message:
 
 
 def form_texts(form: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a form's fields read in English."""
     formats = template_fields(form)
     return {name: text_of(value, formats.get(name, "")) for name, value in values.items()}
 
 
 def filled(form: str, texts: Mapping[str, str]) -> str:
-    """Put what its fields read into a form."""
     # The texts are formatted already, as the form of the source says.
     return "".join(
         text + (texts[name] if name is not None else "") for text, name, _spec, _conversion in Formatter().parse(form)
@@ -153,7 +145,6 @@ def filled(form: str, texts: Mapping[str, str]) -> str:
 
 
 def text_of(value: Any, spec: str) -> str:
-    """Return what one parameter reads in English."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime(MOMENT_FORMAT)
     return format(value, "" if isinstance(value, str) else spec)
@@ -161,7 +152,6 @@ def text_of(value: Any, spec: str) -> str:
 
 @lru_cache(maxsize=2048)
 def template_fields(template: str) -> Mapping[str, str]:
-    """Return the fields of a template with the format each number has."""
     return MappingProxyType(
         {name: spec or "" for _, name, spec, _conversion in Formatter().parse(template) if name is not None}
     )
@@ -181,7 +171,6 @@ def _parameters(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(name: str, value: Any, spec: str) -> Any:
-    """Return what a sentence shows of a value, in the type a column can hold."""
     if isinstance(value, BaseException):
         value = str(value)
     if isinstance(value, Message):

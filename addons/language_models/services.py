@@ -182,7 +182,6 @@ def messages_for(
 
 
 def class_of(reply: str, classes: Sequence[str]) -> int | None:
-    """Return the position of the one class that a reply names and nothing else, None where there is none."""
     said = _plain(PREFIX.sub("", reply.strip(AROUND)))
     found = [place for place, name in enumerate(classes) if _plain(name) == said]
     return found[0] if len(found) == 1 else None

@@ -107,8 +107,6 @@ def disconnect_platform(request: HttpRequest, slug: str) -> None:
 
 
 class StudyChange(StrEnum):
-    """What is to happen with a study next, by the words of its page."""
-
     PUBLISH = "publish"
     PAUSE = "pause"
     START = "start"

@@ -29,7 +29,6 @@ def hourly_cents(reward_cents: int, minutes: int) -> int:
 def cost_of(
     *, reward_cents: int, fee_percent: Decimal, places: int, approved: int, is_over: bool, bonus_cents: int
 ) -> StudyCost:
-    """Return what a study costs: one that is over pays for no place beyond those approved."""
     counted = approved if is_over else max(places, approved)
     return StudyCost(
         promised=with_fee(counted * reward_cents + bonus_cents, fee_percent),

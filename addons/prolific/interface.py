@@ -279,7 +279,6 @@ def _id(found: str) -> str:
 
 
 def _signing_key(found: Any) -> dict[str, str]:
-    """Return what checking takes of a key, nothing of one that signs otherwise."""
     key = found if isinstance(found, dict) else {}
     fits = (key.get("kty"), key.get("alg", "RS256"), key.get("use", "sig")) == ("RSA", "RS256", "sig")
     parameters = {name: str(key.get(name, "")) for name in ("kty", "kid", "n", "e")}

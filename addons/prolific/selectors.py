@@ -93,7 +93,6 @@ class SubmissionRow:
 
     @property
     def may_be_approved(self) -> bool:
-        """Completion and hidden checks, and nothing else, say what the one button approves."""
         return self.is_open and self.is_complete and not self.is_paused
 
     @property

@@ -32,7 +32,6 @@ class SparkConfig(addons.AddonConfig):
 
 
 def check_cluster(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
-    """Refuse a cluster without what talks to it."""
     if not settings.SPARK_MASTER or find_spec("pyspark"):
         return []
     hint = "Install the extra spark, or unset SPARK_MASTER."

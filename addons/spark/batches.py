@@ -80,7 +80,6 @@ class SparkBatches:
 
 
 def _answer(driver: Driver) -> tuple[bytes, int]:
-    """Return what was made of the first batch that was sent, and how many tasks the cluster does at once."""
     tell = _patience()
     said = driver.answer("made", 0, tell)
     if "error" in said:
@@ -98,12 +97,10 @@ def batch_made(step: BatchStep, content: bytes) -> bytes:
 
 @cache
 def _ready(step: BatchStep) -> BatchFunction:
-    """Make a step ready once in the life of an executor's process: weights may belong to it."""
     return step.ready()
 
 
 def _patience() -> Tell:
-    """Return what ends the waiting after a while."""
     until = time.monotonic() + PATIENCE_SECONDS
 
     def tell(read: int) -> None:

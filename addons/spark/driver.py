@@ -58,8 +58,6 @@ class OtherVersions(Exception):
 
 
 class Answers:
-    """What is told to whoever started the driver."""
-
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._lock = stream, threading.Lock()
 
@@ -92,7 +90,6 @@ class Orders:
 
     @property
     def idle(self) -> bool:
-        """Whether all that was ordered so far is done."""
         return not self._orders.unfinished_tasks
 
     def next(self) -> dict[str, Any] | None:
@@ -175,7 +172,6 @@ def packed(folder: Path, packages: Iterable[str] = KERNEL) -> Path:
 
 
 def count_pools(session: "SparkSession", orders: Orders, answers: Answers) -> None:
-    """Count for one gate after another."""
     while (job := orders.next()) is not None:
         try:
             if "look" in job:
@@ -270,7 +266,6 @@ def _by_share(frame: "DataFrame", shares: int) -> Any:
 
 
 def _watch(session: "SparkSession", files: int, rows: int, answers: Answers, over: threading.Event) -> None:
-    """Tell now and then how many rows lie in files that are read, as far as their number says it."""
     tracker, reported = session.sparkContext.statusTracker(), 0
     while not over.wait(LOOK_AGAIN_SECONDS):
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]

@@ -96,7 +96,6 @@ class SparkEngine:
 
 
 def _refuse_unknown(gate: CountingGate) -> None:
-    """Refuse a gate that executors would not make again as it is."""
     try:
         # Words of an enumeration equal plain ones, and mean nothing to who compares by identity.
         known = repr(gate_told(json.loads(json.dumps(told_gate(gate))))) == repr(gate)

@@ -162,7 +162,6 @@ class Metadata:
         return snapshot
 
     def fields(self, snapshot: dict[str, Any], wanted: int | None) -> list[dict[str, Any]]:
-        """Return the columns as they are named: by now, or of a snapshot of a number when it was written."""
         number = self.content.get("current-schema-id")
         number = number if wanted is None else snapshot.get("schema-id", number)
         schemas = self.content.get("schemas") or [self.content["schema"]]
@@ -181,7 +180,6 @@ class Metadata:
 def iceberg_table(
     store: TableStore, named: str | None, columns: TableColumns, wanted: int | None, check: Callable[[], None]
 ) -> tuple[list[TableFile], dict[str, Any]] | None:
-    """Return a snapshot with its data files, None if the folder holds no Iceberg table."""
     name = metadata_file(store, named)
     if name is None:
         return None
@@ -249,7 +247,6 @@ def _metadata(store: TableStore, name: str) -> Metadata:
 
 
 def _entries(store: TableStore, metadata: Metadata, listed: str, check: Callable[[], None]) -> Iterator[Entry]:
-    """Yield the data files of a snapshot, each once."""
     seen: set[str] = set()
     for manifest in manifests_of(_whole(store, store.find(metadata.name(listed)))):
         check()
@@ -280,7 +277,6 @@ def _id_of(fields: list[dict[str, Any]], role: str, name: str) -> int:
 
 
 def _plain(address: str) -> str:
-    """Return an address in one way of the several that writers have for it."""
     scheme, colon, rest = address.partition(":")
     if not colon or scheme == "file":
         return "/" + (rest if colon else address).lstrip("/")

@@ -44,18 +44,15 @@ class FileReader:
         return made
 
     def see(self, file: PoolFile) -> None:
-        """Raise unless a file can be opened here."""
         if self.look:
             resolve_name(self.look)(self.given)(file)
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name by which `resolve_name` finds a function, or a class, of a module."""
     return f"{function.__module__}:{function.__name__}"
 
 
 def told_gate(gate: CountingGate) -> dict[str, Any]:
-    """Return a gate as plain values, by which `gate_told` makes it again in another process."""
     return {"kind": name_of(type(gate)), "of": asdict(gate)}  # type: ignore[call-overload]
 
 

@@ -23,7 +23,6 @@ from privacy.gate.engine import GateEngine
 
 
 def gate_engine(dataset: Dataset, files: Sequence[TableFile] | None) -> GateEngine | None:
-    """Return the engine that counts an upload in columns, or the `files` of a registered table."""
     if not settings.SPARK_MASTER or not dataset.in_columns:
         return None
     if files is None:
@@ -54,7 +53,6 @@ def shared_table(source: PoolSource) -> FileReader:
 
 
 def _bucket(name: str, prefix: str) -> Bucket:
-    """Return a bucket of the store where the site's own files lie."""
     stored: Any = default_storage
     style = stored.client_config.s3["addressing_style"]
     return Bucket(name, prefix, stored.endpoint_url, stored.region_name, style)

@@ -11,6 +11,5 @@ CLUSTER_ADDRESS = validate.Regexp(
 
 
 def read_settings(env: Env) -> dict[str, Any]:
-    """Return the settings that the environment gives."""
     # The cluster that counts gates over columns and runs the sentence encoder; unset, this host does.
     return {"SPARK_MASTER": env.str("SPARK_MASTER", "", validate=CLUSTER_ADDRESS)}

@@ -51,7 +51,6 @@ class Steps:
 
     @property
     def texts_schema(self) -> pa.Schema:
-        """Columns of text rows on their way to their share."""
         return self.gate.counts_schema.insert(0, SHARE)
 
     def digest(self, numbers: BatchStream) -> BatchStream:
@@ -59,7 +58,6 @@ class Steps:
         return _quietly(self._digests(numbers))
 
     def cap(self, pairs: pa.Table) -> pa.Table:
-        """Cap the contributors of one share and return text rows."""
         return _quiet(self._capped, pairs)
 
     def count(self, rows: pa.Table) -> pa.Table:
@@ -87,7 +85,6 @@ class Steps:
         return _sent(pa.concat_tables([schema.empty_table(), *self.gate.counted([texts], key=self.key)]))
 
     def _shared(self, table: pa.Table) -> pa.Table:
-        """Return the rows of a digest, each with the share that reads it next."""
         shares = self.gate.shares_of(table, key=self.key, shares=self.shares)
         return _sent(without_dictionaries(table).add_column(0, SHARE, pa.array(shares)))
 
@@ -111,7 +108,6 @@ def versions(batches: BatchStream) -> BatchStream:
 
 
 def spark_schema(schema: pa.Schema) -> str:
-    """Return a schema as Spark declares it."""
     return ", ".join(f"{each.name} {SENT[each.type][1]}" for each in schema)
 
 

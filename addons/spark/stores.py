@@ -19,8 +19,6 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Files of a folder that every executor sees under one path."""
-
     path: str
 
     def content(self, name: str) -> bytes:
@@ -79,11 +77,9 @@ def from_json(given: dict[str, Any]) -> Store:
 
 
 def columns_in(store: Folder | Bucket) -> FileReader:
-    """Return what reads the site's own columns where they are stored."""
     return FileReader(name_of(column_reader), json.dumps(as_json(store)))
 
 
 def column_reader(given: str) -> ReadFile:
-    """Return what reads the columns of a pool in the store that `columns_in` was given."""
     store = from_json(json.loads(given))
     return lambda file, named: read_columns(store.content(file.name), file.sha256, contributors=named)

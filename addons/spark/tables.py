@@ -15,7 +15,6 @@ from privacy.gate.engine import PoolFile, ReadFile
 
 
 def folder_reader(place: Path, root: Path, columns: TableColumns, *, key: bytes) -> FileReader:
-    """Return what reads a table in a folder that every executor sees under one path."""
     return _reader({"place": str(place), "root": str(root)}, columns, key)
 
 
@@ -25,7 +24,6 @@ def bucket_reader(bucket: Bucket, columns: TableColumns, *, key: bytes) -> FileR
 
 
 def rows_reader(given: str) -> ReadFile:
-    """Return what reads the rows of a file, for what `folder_reader` or `bucket_reader` noted."""
     parameters = json.loads(given)
     store, columns = _store_of(parameters["store"]), TableColumns(**parameters["columns"])
     people = Pseudonyms(bytes.fromhex(parameters["key"]))

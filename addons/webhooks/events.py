@@ -159,7 +159,6 @@ def _reports(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
 
 
 def _reviews(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
-    """Yield that answers wait for review, not how many: for new ones, and once a day at most."""
     delivered = WebhookDelivery.objects.filter(webhook=webhook, event=WebhookEvent.REVIEW)
     if delivered.filter(created_at__gte=timezone.now() - REVIEW_PAUSE).exists():
         return
@@ -244,7 +243,6 @@ def _forgotten(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
 
 
 def _whole_second(moment: datetime) -> datetime:
-    """Return the second a moment lies in: a ledger's times are no finer."""
     return moment.replace(microsecond=0)
 
 

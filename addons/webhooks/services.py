@@ -53,7 +53,6 @@ class WebhookRefused(LearnerError):
 
 
 def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
-    """Add an address and return it with the only showing of its secret."""
     _refuse(project=project, url=url, events=events)
     if Webhook.objects.filter(project=project, removed_at=None).count() >= MOST_WEBHOOKS:
         raise WebhookRefused(f"A project has at most {MOST_WEBHOOKS} webhooks. Remove one first.")
@@ -93,7 +92,6 @@ def remove_webhook(*, webhook: Webhook) -> None:
 
 
 def _refuse(*, project: Project, url: str, events: Sequence[str]) -> None:
-    """Refuse an address that leads elsewhere than an administrator allowed, and events nobody may be told of."""
     parse_target(url, allowed=settings.WEBHOOK_HOSTS)
     if not events or set(events) - set(WebhookEvent.values):
         raise WebhookRefused("Choose at least one of the events.")
@@ -167,7 +165,6 @@ def _host(delivery: WebhookDelivery) -> str | None:
 
 
 def send_delivery(*, delivery_id: str) -> None:
-    """Try to send one message, unless somebody else is at it."""
     with transaction.atomic():
         waiting = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",))
         delivery = waiting.filter(pk=delivery_id, state=DeliveryState.WAITING, next_at__lte=Now()).first()

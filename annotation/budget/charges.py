@@ -43,7 +43,6 @@ def gate_charge(project: Project, upload: Dataset | None = None) -> Cost:
 
 
 def run_charge(project: Project) -> Cost:
-    """Return the price at which gates are compared: that of one run."""
     return gate_runs.one_run(project).cost()
 
 
@@ -54,22 +53,18 @@ def upload_charge(project: Project, role: str, upload: Dataset | None = None) ->
 
 
 def token_of(cost: Cost) -> str:
-    """Return a price as a form sends it back."""
     return f"{cost.epsilon!r};{cost.delta!r}"
 
 
 def is_agreed(sent: Mapping[str, str], cost: Cost | None) -> bool:
-    """Say whether what was sent agrees to this price, or there is none."""
     return cost is None or sent.get(AGREED) == token_of(cost)
 
 
 def within_price(cost: Cost | None, most_epsilon: float | None) -> bool:
-    """Say whether a price is no more than a program is ready to pay."""
     return cost is None or most_epsilon is None or (not math.isnan(most_epsilon) and cost.epsilon <= most_epsilon)
 
 
 def refuse_dearer(cost: Cost | None, most_epsilon: float | None) -> None:
-    """Refuse what has more charged than a program is ready to pay."""
     if not within_price(cost, most_epsilon):
         assert cost is not None
         raise PriceRefused(as_message("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))

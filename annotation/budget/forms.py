@@ -26,8 +26,6 @@ OWN_LIMIT = ""
 
 
 class CommonLimitForm(forms.Form):
-    """Another limit with its reason, which becomes an entry."""
-
     epsilon_limit = EpsilonField(min_value=0, label=_("Epsilon limit"))
     delta_limit = DeltaField(label=_("Delta limit"))
     reason = forms.CharField(
@@ -36,8 +34,6 @@ class CommonLimitForm(forms.Form):
 
 
 class LimitForm(CommonLimitForm):
-    """Another limit of a project, by name or by number."""
-
     level = forms.ChoiceField(
         choices=[(OWN_LIMIT, _("the numbers below")), *LEVEL_CHOICES],
         required=False,
@@ -144,8 +140,6 @@ def person_named(name: str) -> User:
 
 
 class PopulationForm(forms.Form):
-    """A new population with its limit and its second manager."""
-
     name = forms.CharField(max_length=120, label=_("Name"))
     unit = forms.ChoiceField(
         choices=UNITS, label=_("Unit of privacy"), help_text=_("Whose presence the common limit hides.")
@@ -171,8 +165,6 @@ class PopulationForm(forms.Form):
 
 
 class JoinForm(forms.Form):
-    """A project that joins, with the number that its owner declares."""
-
     project = forms.ModelChoiceField(
         Project.objects.none(), to_field_name="slug", label=_("Project"), help_text=_("It stays for good.")
     )
@@ -262,8 +254,6 @@ class MembershipForm(forms.Form):
 
 
 class AppointForm(forms.Form):
-    """A further manager."""
-
     manager = forms.CharField(max_length=150, label=_("Name"))
     reason = forms.CharField(max_length=300, label=_("Reason"))
 

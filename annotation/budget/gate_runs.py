@@ -12,12 +12,10 @@ SUBJECT = "dataset:"
 
 
 def one_run(project: Project) -> GateEvent:
-    """Return what one run of the gate is within, which is what an upload by itself pays."""
     return run_event(project.settings)
 
 
 def coming_run(project: Project, upload: Dataset | None = None) -> Event:
-    """Return the event of the next run: of an upload that is named, or of one that is still to come."""
     once = one_run(project)
     if project.gate_window is None:
         return once
@@ -46,7 +44,6 @@ def uploads_in(reservation: LedgerEntry, upload: Dataset) -> list[Dataset]:
 
 
 def subject_of(upload: Dataset) -> str:
-    """Return what the entries of an upload's runs are for."""
     return f"{SUBJECT}{upload.pk}"
 
 

@@ -15,8 +15,6 @@ from annotation.models import Label, Project, Query, QueryState
 
 @dataclass(frozen=True, slots=True)
 class LabelBudget:
-    """Answers that may be asked for in all, those that were, and those that came; `limit` is None without a limit."""
-
     limit: int | None
     asked: int
     given: int

@@ -41,8 +41,6 @@ class WantedLines:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One operation as a person reads it."""
-
     account_id: int
     account: str
     sequence: int
@@ -61,8 +59,6 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LinePage:
-    """Some lines, newest first, and whether there are more before and after them."""
-
     lines: tuple[Line, ...]
     number: int
     has_older: bool
@@ -111,7 +107,6 @@ def _found(accounts: Sequence[BudgetAccount], wanted: WantedLines) -> QuerySet[L
 
 
 def _ancestors(entries: Sequence[LedgerEntry]) -> dict[tuple[int, int], LedgerEntry]:
-    """Return the operations that lines descend from, by account and number, in one statement."""
     wanted = {(entry.account_id, entry.descends_from) for entry in entries if entry.descends_from}  # type: ignore[attr-defined]
     if not wanted:
         return {}

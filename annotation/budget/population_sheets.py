@@ -29,8 +29,6 @@ LINES = 10
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One account of a project in a population: its own limit, which is its quota, and what it took of the common."""
-
     project: str
     title: str
     records_per_person: int
@@ -57,15 +55,12 @@ def populations_of(user: User | AnonymousUser | Any) -> QuerySet[BudgetAccount]:
 
 
 def managed_population(user: User | AnonymousUser | Any, slug: str) -> BudgetAccount:
-    """Return a population that somebody manages; to others there is none of this name."""
     found: BudgetAccount = get_object_or_404(populations_of(user), scope=f"population:{slug}")
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class SharingTerms:
-    """What decides whether a project may share a limit, before it is opened."""
-
     unit: str
     filter: str
     epsilon_limit: float
@@ -77,7 +72,6 @@ class SharingTerms:
 
 
 def rule_against(population: BudgetAccount, terms: SharingTerms, records_per_person: int | None) -> str:
-    """Return the rule that keeps a project of these terms out of a population, or nothing."""
     if broken := rule_of_other_key(population):
         return broken
     account = BudgetAccount(unit=terms.unit, filter=terms.filter, adjacency=AccountAdjacency.NULL)
@@ -136,7 +130,6 @@ def membership_like(project: Project, user: User) -> dict[str, Any]:
 
 
 def projects_outside(projects: QuerySet[Project]) -> QuerySet[Project]:
-    """Return those of some projects that no population has."""
     return projects.filter(pool_account__parent=None).order_by("name")
 
 
@@ -192,7 +185,6 @@ def _projects_by_account(population: BudgetAccount) -> dict[int, Project]:
 
 
 def _forecast(quota: BudgetAccount, project: Project | None) -> str:
-    """Say how often the account can pay again, itself and of the common limit, at the price of what it bought last."""
     reservations = LedgerEntry.objects.filter(account=quota, kind=EntryKind.RESERVE).order_by("-sequence")
     release = reservations.filter(subject__startswith="release:").first()
     last = release or reservations.first()

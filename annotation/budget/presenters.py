@@ -42,7 +42,6 @@ def statement_accounts(project: Project) -> QuerySet[BudgetAccount]:
 
 
 def start_accounts() -> dict[int, int]:
-    """Return the account of the private start of every project that has one, by project."""
     starts = Dataset.objects.filter(account__isnull=False).exclude(state=DatasetState.REFUSED)
     return dict(starts.values_list("project", "account"))
 
@@ -62,19 +61,15 @@ def ledger_facts(project: Project) -> tuple[object, ...]:
 
 
 class Metered:
-    """What is drawn of a limit, in percent of it: at most all, and of nothing to spend all."""
-
     __slots__ = ()
     guarantee: Guarantee
 
     @property
     def percent_spent(self) -> float:
-        """Share of the limit that is spent or reserved, 0 to 100."""
         return self._percent(self.guarantee.epsilon_spent)
 
     @property
     def percent_settled(self) -> float:
-        """Share of the limit that is spent for good, 0 to 100."""
         return self._percent(self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved)
 
     @property
@@ -195,7 +190,6 @@ def open_answers_words(project: Project) -> str:
 
 
 def _answers_promise(now: Guarantee) -> str:
-    """Say whose answers are protected, and what the account's neighbours are worth for an answer replaced."""
     limit = {"epsilon": epsilon_words(now.epsilon_limit), "twice": epsilon_words(2 * now.epsilon_limit)}
     if now.unit == AccountUnit.ANNOTATOR:
         return (
@@ -224,7 +218,6 @@ def _answers_promise(now: Guarantee) -> str:
 
 
 def _forecasts(account: BudgetAccount) -> Iterator[str]:
-    """Say how often each kind of operation can be paid for again, at the price of the last one."""
     newest = (
         LedgerEntry.objects.filter(account=account, kind=EntryKind.RESERVE)
         .values("mechanism")

@@ -120,8 +120,6 @@ def safe_cell(value: Any) -> str:
 
 
 class Echo:
-    """A file that hands back what is written to it."""
-
     def write(self, text: str) -> str:
         return text
 

@@ -57,7 +57,6 @@ def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
 
 
 def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
-    """Say whether what chooses the questions costs nothing."""
     # A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
     choice = selection_choice(settings)
     return choice is not None and choice.by_chance and not choice.hides_selection

@@ -30,8 +30,6 @@ CONSEQUENCES: Final[Mapping[str, CardWords]] = {
 
 
 class ChoiceCards(forms.RadioSelect):
-    """Radio buttons, each with its consequence under its name."""
-
     option_template_name = "annotation/choices/_card.html"
     consequences: Mapping[str, CardWords] = CONSEQUENCES
 

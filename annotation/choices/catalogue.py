@@ -11,12 +11,10 @@ KEYS: Final = tuple(kind.key for kind in Kind if kind.key)
 
 
 def chosen_of(kind: Kind, settings: Mapping[str, Any]) -> type[Choice] | None:
-    """Return what the settings of a project name of a kind, None where they name nothing that is known."""
     return CATALOGUE.find(kind, str(settings.get(kind.key) or ""))
 
 
 def offered(kind: Kind, *, oracle: str, arrival: str, data_kinds: Collection[str]) -> list[tuple[str, str]]:
-    """Return what a form lists of a kind: names, and labels in English."""
     found = CATALOGUE.offered(kind, oracle=oracle, arrival=arrival, data_kinds=data_kinds)
     return [(choice.name, choice.label) for choice in found]
 
@@ -26,7 +24,6 @@ def parameter_names(kind: Kind) -> list[str]:
 
 
 def declaration_of(name: str) -> Parameter | None:
-    """Return the declaration of a setting, None where no choice declares it."""
     return CATALOGUE.parameters().get(name)
 
 

@@ -54,12 +54,10 @@ def growth_hindrance(settings: Mapping[str, Any]) -> str:
 
 
 def only_grows(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Say whether classes are those of before, each at its place, with further ones behind."""
     return len(after) > len(before) and list(after[: len(before)]) == list(before)
 
 
 def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str]:
-    """Return the rule that each field of a further class breaks by itself or beside the classes there are."""
     broken: dict[str, str] = {}
     if rule := _broken_name(classes, further.name):
         broken["name"] = rule

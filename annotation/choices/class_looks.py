@@ -201,7 +201,6 @@ def _places(names: Sequence[str]) -> dict[str, int]:
 
 
 def _split(line: str, places: Mapping[str, int]) -> tuple[int | None, str]:
-    """Return the position of the longest name before a colon of the line, and what stands after that colon."""
     for colon in reversed([at for at, sign in enumerate(line) if sign == ":"]):
         if (place := places.get(line[:colon].strip().casefold())) is not None:
             return place, line[colon + 1 :].strip()

@@ -28,7 +28,6 @@ class Agreement:
 
 
 def majority(choices: Sequence[int]) -> Agreement | None:
-    """Return what more than half of the answers say, or None if no class has that many."""
     # A plurality is not enough: two of five answers would make a label that most annotators contradict.
     if not choices:
         raise ValueError("choices must hold at least one answer, got none")
@@ -39,7 +38,6 @@ def majority(choices: Sequence[int]) -> Agreement | None:
 
 
 def most_said(choices: Sequence[int]) -> tuple[int, float]:
-    """Return what most answers say, the smaller one at a tie, and the share of those who do."""
     counted = Counter(choices)
     best = max(counted, key=lambda choice: (counted[choice], -choice))
     return best, counted[best] / len(choices)
@@ -72,13 +70,11 @@ def plurality(choices: Sequence[int], *, rng: RandomSource) -> int:
 
 
 def median(choices: Sequence[int]) -> Agreement | None:
-    """Return the middle of ordered answers, None where there are two in the middle and they differ."""
     low, high = _middle(choices)
     return Agreement(choice=low, votes=len(choices), agreeing=list(choices).count(low)) if low == high else None
 
 
 def median_by_coin(choices: Sequence[int], *, rng: RandomSource) -> int:
-    """Return the middle of ordered answers, by a coin where there are two in the middle and they differ."""
     middle = _middle(choices)
     return middle[rng.integers(2)] if middle[0] != middle[1] else middle[0]
 

@@ -50,22 +50,17 @@ class DecimalMarkField(forms.FloatField):
     widget = forms.TextInput(attrs={"inputmode": "decimal"})
 
     def to_python(self, value: Any) -> Any:
-        """Read one comma as the decimal mark."""
         if isinstance(value, str) and value.count(",") == 1 and "." not in value:
             value = value.replace(",", ".")
         return super().to_python(value)
 
 
 class EpsilonField(DecimalMarkField):
-    """The epsilon of a limit."""
-
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"min_value": LEAST_EPSILON_LIMIT, "max_value": MOST_EPSILON_LIMIT} | options)
 
 
 class DeltaField(DecimalMarkField):
-    """The delta of a limit."""
-
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"min_value": 0, "max_value": MOST_DELTA_LIMIT} | options)
 
@@ -124,7 +119,6 @@ def named_field(choice: type[Choice], name: str) -> forms.Field:
 def percent_field(
     choice: type[Choice], name: str, *, label: Any, least: int = 0, most: int = PERCENT
 ) -> forms.IntegerField:
-    """Return the form field of a share that people type in whole percent, which `share_of` reads."""
     declared = next(each for each in choice.parameters() if each.name == name)
     return forms.IntegerField(
         required=not declared.optional,
@@ -145,7 +139,6 @@ def percent_of(share: Any) -> Any:
 
 
 def kind_field(kind: Kind, offered: list[tuple[str, str]]) -> forms.ChoiceField:
-    """Return the form field by which one of a kind is chosen, or none of it."""
     label, help_text = KIND_FIELDS.get(kind, (kind.key, ""))
     choices = [("", gettext_lazy("none")), *((name, gettext_lazy(text)) for name, text in offered)]
     return forms.ChoiceField(choices=choices, required=False, label=label, help_text=help_text)
@@ -161,7 +154,6 @@ def setting_label(name: str) -> str:
 
 
 def setting_value_label(name: str, value: Any) -> str:
-    """Return what a declared setting's value is called where it has a name of its own, else an empty text."""
     declared = CATALOGUE.parameters().get(name)
     if declared is not None and declared.options:
         return gettext(declared.options.get(value, "")) if declared.options.get(value) else ""

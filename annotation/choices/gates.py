@@ -115,7 +115,6 @@ class GateChoice(Choice):
 
     @final
     def run_event(self, unit: Unit) -> GateEvent:
-        """Return the event of one run, counted by itself."""
         gate = self.gate(unit)
         event = gate.event(self.gate_epsilon)
         if not isinstance(event, self.charged_as) or not event.unit == gate.unit == unit:
@@ -141,8 +140,6 @@ class GateChoice(Choice):
 
 @runtime_checkable
 class ChargedByText(Protocol):
-    """A gate whose epsilon is charged for each text of a contributor, not once for the whole gate."""
-
     charged_by_text: ClassVar[bool]
 
 
@@ -162,18 +159,15 @@ def gate_choices() -> dict[str, type[GateChoice]]:
 
 
 def own_parameters(choice: type[GateChoice]) -> list[Parameter]:
-    """Return the parameters of a gate beyond those of every gate."""
     shared = {each.name for each in GateChoice.parameters()}
     return [each for each in choice.parameters() if each.name not in shared]
 
 
 def gate_fields(kind: str) -> tuple[str, ...]:
-    """Name the settings of one kind of gate alone."""
     return tuple(each.name for each in own_parameters(gate_choices()[kind]))
 
 
 def own_gate_parameters() -> dict[str, Parameter]:
-    """Return the parameters that belong to one kind of gate each, by name."""
     return {each.name: each for choice in gate_choices().values() for each in own_parameters(choice)}
 
 

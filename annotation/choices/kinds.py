@@ -82,7 +82,6 @@ def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> l
 
 
 def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, Any]:
-    """Return all settings of the project under another preset: the preset's values, and what a project has else."""
     declared = [name for name in CATALOGUE.parameters() if CATALOGUE.kind_of(name) not in OF_MANAGERS]
     names = dict.fromkeys((*OF_ITS_KIND, *declared))
     values = {name: preset.defaults.get(name, _where_unsaid(name)) for name in names}

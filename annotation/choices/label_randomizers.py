@@ -99,7 +99,6 @@ class RandomizedConsensus(RandomizerChoice):
 
     @property
     def questions_moved(self) -> int:
-        """To how many questions whom this protects may have given an answer."""
         return (self.answers_cap or 1) if self.answers_unit == "annotator" else 1
 
     @property

@@ -55,7 +55,6 @@ def merge_hindrance(settings: Mapping[str, Any]) -> str:
 def broken_merge(
     classes: Sequence[str], merged: Mapping[str, Mapping[str, str]], name: str, into: str
 ) -> dict[str, str]:
-    """Return the rule that each field of a merge breaks beside the classes and the merges there are."""
     broken: dict[str, str] = {}
     for field, said in (("name", name), ("into", into)):
         if said not in classes:

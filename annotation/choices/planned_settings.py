@@ -17,7 +17,6 @@ ROUNDED_OUTWARDS: Final = 1e-8
 
 
 def planned_settings(settings: Mapping[str, Any], *, shared_limit: bool = False) -> dict[str, Any]:
-    """Return what the choices of a project of experts plan, by the names of settings."""
     if settings.get("oracle") != "trusted":
         return {}
     if settings.get("arrival", "pool") != "pool":
@@ -39,7 +38,6 @@ def _price(settings: Mapping[str, Any], *, shared_limit: bool) -> dict[str, floa
 
 
 def _whole_stream(settings: Mapping[str, Any]) -> dict[str, float]:
-    """Return what an update of a stream may cost so that the stream, which pays once, costs all of the limit."""
     estimator = chosen_estimator(settings)
     if estimator is None or "stream" not in estimator.sound.arrivals:
         return {}

@@ -7,8 +7,6 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A named configuration: what it is for, who is protected from whom, and its defaults."""
-
     key: str
     title: str
     sentence: str

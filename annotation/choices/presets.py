@@ -190,7 +190,6 @@ def broken_other_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def epsilon_of_kind(preset: Preset, settings: Mapping[str, Any]) -> float:
-    """Return the epsilon of a gate of the kind that `settings` choose, at the price of the preset's own gate."""
     gates, cap = gate_choices(), 1.0
     if settings["privacy_unit"] == "contributor":
         cap = float(settings.get("texts_per_contributor") or 1)

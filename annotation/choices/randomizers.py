@@ -65,7 +65,6 @@ def chosen_randomizer(settings: Mapping[str, Any]) -> type[RandomizerChoice] | N
 
 
 def answers_unit(settings: Mapping[str, Any]) -> str | None:
-    """Return the unit of the account that a crowd's answers have under settings, None where they are no secret."""
     choice = chosen_randomizer(settings)
     if choice is None:
         return ANSWER

@@ -55,7 +55,6 @@ TEXT_COLUMNS: Final = "text_columns"
 
 
 def features_of(settings: Mapping[str, Any]) -> int:
-    """Return the number of features: of a table, one for each number, and for each category and all others."""
     kept = _text_columns(settings)
     if kept is not None:
         return kept

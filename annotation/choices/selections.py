@@ -63,7 +63,6 @@ class SelectionChoice(Choice):
 
 
 def selection_choice(settings: Mapping[str, Any]) -> type[SelectionChoice] | None:
-    """Return what the settings of a project say chooses its questions, None where they name nothing that is known."""
     return cast(type[SelectionChoice] | None, chosen_of(Kind.STRATEGY, settings))
 
 
@@ -80,6 +79,5 @@ def asks_in_secret(settings: Mapping[str, Any]) -> bool:
 
 
 def asks_about_all(name: str) -> bool:
-    """Say whether the choice of questions of this name asks about every record of a stream."""
     choice = cast(type[SelectionChoice] | None, CATALOGUE.find(Kind.STRATEGY, name))
     return choice is not None and choice.asks_all

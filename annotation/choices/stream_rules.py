@@ -34,7 +34,6 @@ def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
-    """Return what a stream of noisy batches costs in all, from its rates and the epsilon of one update."""
     q_hi, q_lo = selection_rates(settings)
     visible = not policy_hides_selection(settings)
     return stream_epsilon(q_hi, q_lo, update_epsilon(settings), selection_visible=visible, adjacency="null")

@@ -35,7 +35,6 @@ class ReleasedModelSuggests(FreeChoice):
 
 
 def suggests(settings: Any) -> ReleasedModelSuggests | None:
-    """Return how a project's annotators are shown suggestions, None where they are not."""
     if settings.get(Kind.SUGGESTIONS.key) != ReleasedModelSuggests.name:
         return None
     return ReleasedModelSuggests.of(settings)

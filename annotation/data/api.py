@@ -101,7 +101,6 @@ class DatasetOut(Answer, reads=Reads.MANAGED):
 
     @staticmethod
     def resolve_uploader_reason(dataset: Dataset, context: Any) -> str:
-        """Return the reason to who brought the file, and nothing to anybody else."""
         request = context.get("request") if context else None
         brought = request is not None and dataset.uploaded_by_id == person_of(request).pk
         return dataset.uploader_reason if brought else ""
@@ -259,7 +258,6 @@ def _refuse_price(charge: Cost | None, most_epsilon: float | None) -> None:
 
 
 def _records_in(request: HttpRequest) -> list[Any]:
-    """Read the body without a model of each record, which would cost more than examining them."""
     if int(request.headers.get("Content-Length") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         raise HttpError(413, f"A request may hold {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes at most.")
     try:

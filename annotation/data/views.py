@@ -218,7 +218,6 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
 
 
 def _read_anew(request: HttpRequest, draft: UploadDraft, shape: FileShape, reading: dict[str, Any]) -> HttpResponse:
-    """Read the file another way: its columns are others, so what was chosen among the old ones says nothing."""
     try:
         drafts.read_draft_as(draft=draft, reading=reading)
     except InvalidUpload as error:
@@ -258,7 +257,6 @@ def _passed_over(draft: UploadDraft, columns: Sequence[str]) -> list[str]:
 @login_required
 @never_cache
 def bad_rows(request: HttpRequest, slug: str, dataset_id: int) -> StreamingHttpResponse:
-    """The bad rows of an upload as CSV: where and why, never what stood there."""
     project = managed_project(request, slug)
     found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
     rows = ([row[name] for name in BAD_ROW_COLUMNS] for row in found.bad_row_report)

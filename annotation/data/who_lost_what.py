@@ -19,8 +19,6 @@ from privacy.ledger.selectors import guarantee, quota_of
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """An account that covers the person: its promise is the limit, for one unit of it."""
-
     account: str
     unit: str
     adjacency: str
@@ -35,8 +33,6 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A project that holds records of the person, or held some until they were forgotten."""
-
     project: str
     forgotten: bool
     accounts: tuple[Cover, ...]

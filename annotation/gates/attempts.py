@@ -54,7 +54,6 @@ class GateEnding(attempts.Ending):
 
 
 def _lose(job: Job, attempts: range) -> None:
-    """Charge what these attempts reserved and never settled, and mark their runs lost."""
     keys = [gate_key(job, attempt) for attempt in attempts]
     with transaction.atomic():
         ledger.charge_open(entries=LedgerEntry.objects.filter(idempotency_key__in=keys))

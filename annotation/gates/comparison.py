@@ -52,7 +52,6 @@ class Offer:
 
     @property
     def called(self) -> str:
-        """The name of the gate among others at its price."""
         return self.choice.numbers() if isinstance(self.choice, NamedByNumbers) else self.choice.label
 
 
@@ -121,7 +120,6 @@ def best_of_each(found: Sequence[Offer]) -> list[Offer]:
 
 
 def advice_on(found: Sequence[Offer]) -> Message:
-    """Say which gate to take, and what the best of another kind would take."""
     best = recommended(found)
     other = recommended([offer for offer in best_of_each(found) if offer.choice.name != best.choice.name])
     return as_message(

@@ -25,7 +25,6 @@ class Receipt:
 
 
 def receipt_of(project: Project) -> Receipt:
-    """Return the numbers behind every question of a project."""
     epsilon, delta = promise(project.pool_account)
     factor = math.exp(min(epsilon, 700.0))
     gated = project.oracle == Oracle.CROWD

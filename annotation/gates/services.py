@@ -82,7 +82,6 @@ def release(uploads: Sequence[Dataset], gate: CountingGate, lease: attempts.Leas
 def _counted(
     uploads: Sequence[Dataset], gate: CountingGate, key: bytes, tell: Tell, engine: GateEngine
 ) -> list[pa.Table]:
-    """Count once more where a file was rewritten meanwhile: under the same key the coins are the same."""
     for _ in range(pool_files.TRIES - 1):
         try:
             return engine.counted(gate, pool_files.files_of(*uploads), key=key, tell=tell)
@@ -216,7 +215,6 @@ SURVEYED_ROWS = 200_000
 
 
 def gate_is_frozen(project: Project) -> bool:
-    """Say whether the project's gate was charged, or is about to be."""
     paid = LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE)
     coming = Job.objects.filter(
         project=project, kind=jobs.GATE, state__in=(WorkState.WAITING, WorkState.RUNNING, WorkState.DONE)

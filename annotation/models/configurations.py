@@ -73,7 +73,6 @@ def settings_in(configuration_id: uuid.UUID) -> Mapping[str, Any]:
 
 
 def read_ahead(configuration_ids: Iterable[uuid.UUID]) -> None:
-    """Read documents that this process does not know yet, in one statement."""
     if unknown := [key for key in configuration_ids if key not in KNOWN]:
         for key, document in Configuration.objects.filter(pk__in=unknown).values_list("pk", "document"):
             remember(key, document)

@@ -88,7 +88,6 @@ class Dataset(models.Model):
 
     @property
     def counted_rows(self) -> int | None:
-        """Rows; None until they are counted."""
         refused = self.state == DatasetState.REFUSED and getattr(self, "source", None) is not None
         return None if refused or self.state == DatasetState.RECEIVING else self.row_count
 

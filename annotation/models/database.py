@@ -55,14 +55,12 @@ def wait_for_lock(number: int) -> None:
 
 
 def session_setting(name: str) -> str:
-    """Return a setting of the transaction, empty where it has none."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(current_setting(%s, true), '')", [name])
         return str(cursor.fetchone()[0])
 
 
 def next_number(model: type[Model]) -> int:
-    """Return the key that the next row of a table would have."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [model._meta.db_table])
         return int(cursor.fetchone()[0])

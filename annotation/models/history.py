@@ -7,8 +7,6 @@ from annotation.models.numbered import NumberedModel
 
 
 class ProjectChange(NumberedModel):
-    """One change of the configuration, written by a trigger."""
-
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="changes", db_index=False)
     actor = models.CharField(max_length=150, blank=True, help_text="Name as it was; empty where no page did it.")
     fields = models.JSONField(help_text="By field: the value before and the value after.")

@@ -12,8 +12,6 @@ from privacy.message_fields import MessageField
 
 
 class WorkState(models.TextChoices):
-    """How far a piece of long work is."""
-
     WAITING = "waiting", _("waiting")
     RUNNING = "running", _("running")
     DONE = "done", _("done")

@@ -35,8 +35,6 @@ class Platform(models.TextChoices):
 
 
 class CrowdLink(NumberedModel):
-    """A link for a crowd platform, stored as a digest."""
-
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="crowd_links")
     digest = models.CharField(max_length=64, unique=True)
     platform = models.CharField(max_length=10, choices=Platform.choices)
@@ -60,8 +58,6 @@ class CrowdLink(NumberedModel):
 
 
 class PlatformKeys(NumberedModel):
-    """Public keys of a platform as a worker fetched them last."""
-
     platform = models.CharField(max_length=10, choices=Platform.choices, unique=True)
     keys = models.JSONField(default=list)
     fetched_at = models.DateTimeField(null=True, blank=True)

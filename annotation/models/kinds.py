@@ -49,8 +49,6 @@ class Features(StrEnum):
 
 
 class Aggregation(models.TextChoices):
-    """What weighs several answers to one question against each other."""
-
     MAJORITY = "majority", _("majority: every answer counts the same")
     DAWID_SKENE = "dawid_skene", _("Dawid-Skene: learns which classes each person mixes up")
     MACE = "mace", _("MACE: learns who guesses")

@@ -45,8 +45,6 @@ class Membership(NumberedModel):
 
 
 class ApiToken(models.Model):
-    """A bearer token of one person, stored only as a digest."""
-
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=80)
     digest = models.CharField(max_length=64, unique=True)
@@ -77,8 +75,6 @@ class GroupRole(NumberedModel):
 
 
 class IdempotentAnswer(NumberedModel):
-    """Answer to a write with an Idempotency-Key, stored with what it did."""
-
     key = models.BinaryField(primary_key=True, max_length=32)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     request_digest = models.BinaryField(max_length=32)

@@ -76,6 +76,5 @@ class Project(Settings, models.Model):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings by name, those of the configuration document among them."""
         stored = {field.attname: getattr(self, field.attname) for field in self._meta.concrete_fields}
         return {**stored, **self.absent, **settings_in(self.configuration_id)}

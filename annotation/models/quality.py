@@ -12,15 +12,11 @@ from annotation.models.questions import Query
 
 
 class PauseReason(models.TextChoices):
-    """Why a person is asked nothing for a while."""
-
     CHECKS = "checks", _("answers to questions with known answers")
     MANAGER = "manager", _("a manager's decision")
 
 
 class GoldSource(models.TextChoices):
-    """Why a question with a known answer may be shown again and again."""
-
     PUBLIC = "public", _("public example")
     ASKED = "asked", _("question that was asked, paid for and settled before")
 
@@ -77,8 +73,6 @@ class ReviewState(models.TextChoices):
 
 
 class Review(NumberedModel):
-    """A lease of one question to one reviewer, and how it ended."""
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="reviews", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, related_name="reviews")
     reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)

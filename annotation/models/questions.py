@@ -15,8 +15,6 @@ from annotation.models.projects import Project
 
 
 class QueryState(models.TextChoices):
-    """How far a question is."""
-
     UNASKED = "unasked", _("may be asked")
     OPEN = "open", _("being asked")
     GOLD = "gold", _("hidden check with a known answer")
@@ -269,8 +267,6 @@ class GuidelinePicture(NumberedModel):
 
 
 class ReportKind(models.TextChoices):
-    """What somebody says about a question beside an answer."""
-
     BROKEN = "broken", _("broken")
     SENSITIVE = "sensitive", _("sensitive")
     COMMENT = "comment", _("comment")

@@ -10,7 +10,6 @@ ModelRow = TypeVar("ModelRow", bound=Model)
 
 
 def fetch_one(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Run a statement and return its first row."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         row: tuple[Any, ...] | None = cursor.fetchone()

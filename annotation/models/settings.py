@@ -35,8 +35,6 @@ class Setting(Generic[T]):
 
 
 class Settings:
-    """Settings that the product reads as `project.<name>`."""
-
     absent: ClassVar[dict[str, Any]] = {}
     configuration_id: uuid.UUID
 

@@ -48,14 +48,12 @@ class InvitationForm(forms.Form):
             del self.fields["address"], self.fields["language"]
 
     def clean(self) -> dict[str, Any]:
-        """A mail goes to one person."""
         cleaned = super().clean() or {}
         if cleaned.get("address") and (cleaned.get("maximum_uses") or 1) > 1:
             self.add_error("maximum_uses", _("An invitation that goes by mail is for one person."))
         return cleaned
 
     def values(self) -> dict[str, Any]:
-        """Return what the service takes, and where the letter goes if one goes."""
         cleaned = dict(self.cleaned_data)
         cleaned["lifetime"] = timedelta(days=cleaned.pop("days"))
         language = cleaned.pop("language", "") or settings.LANGUAGE_CODE
@@ -90,14 +88,12 @@ class CrowdLinkForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """A signature is asked for where there is one."""
         cleaned = super().clean() or {}
         if cleaned.get("signed") and (hindrance := signing_hindrance(cleaned.get("platform", ""))):
             self.add_error("signed", localized(hindrance))
         return cleaned
 
     def values(self) -> dict[str, Any]:
-        """Return what the service takes."""
         cleaned = dict(self.cleaned_data)
         return cleaned | {"lifetime": timedelta(days=cleaned.pop("days"))}
 
@@ -116,7 +112,6 @@ ID = RegexValidator(r"^[A-Za-z0-9_-]{1,64}$")
 
 
 def filled_in(platform: str) -> str:
-    """Return the query of a link's address as its platform fills it in."""
     names, filled = PARAMETERS[Platform(platform)], PLACEHOLDERS[Platform(platform)]
     return "?" + "&".join(f"{name}={filled[field]}" for field, name in names.items())
 

@@ -25,7 +25,6 @@ def note_nothing(request: HttpRequest) -> None:
 
 
 def is_noted_nothing(request: HttpRequest) -> bool:
-    """Say whether the page found that there was nothing to do."""
     return getattr(request, "noted_nothing", False)
 
 

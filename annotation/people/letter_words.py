@@ -17,8 +17,6 @@ from annotation.models.letters import MailKind, Notice
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing a letter tells: a headline, a sentence, and where to go."""
-
     headline: str
     sentence: str
     link_words: str
@@ -27,8 +25,6 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class WrittenLetter:
-    """A letter before it is put into text and HTML."""
-
     subject: str
     item: Item
     small_print: str
@@ -159,5 +155,4 @@ _ITEMS = {
 
 
 def _one_line(words: str) -> str:
-    """Return words as a header may hold them: a line break would begin another header."""
     return " ".join(words.split())

@@ -12,8 +12,6 @@ from annotation.models.people import GroupRole
 
 @dataclass(frozen=True, slots=True)
 class PersonRole:
-    """A membership with the names of the groups that give it."""
-
     membership: Membership
     groups: tuple[str, ...]
 
@@ -49,7 +47,6 @@ def project_people(project: Project) -> list[PersonRole]:
 
 
 def groups_in(project: Project) -> list[GivenRole]:
-    """Return the groups that have a role in a project, with how many people each brings."""
     given = GroupRole.objects.filter(project=project).select_related("group")
     return _in_words(given.order_by("group__name", "role"))
 

@@ -544,7 +544,6 @@ class GuidelinePictureOut(Answer, reads=Reads.MANAGED):
 
     @staticmethod
     def resolve_markdown(picture: GuidelinePicture) -> str:
-        """Return what shows it by the beginning of its digest."""
         return snippet_of(picture.digest[:NAME_LENGTH], picture.description)
 
 

@@ -58,7 +58,6 @@ def listed_classes(
 
 
 def codes_of(names: Sequence[str]) -> list[str]:
-    """Return a distinct code of letters for each name, two letters where possible."""
     taken: set[str] = set()
     codes = []
     for name in names:
@@ -69,7 +68,6 @@ def codes_of(names: Sequence[str]) -> list[str]:
 
 
 def _wanted(name: str) -> Iterator[str]:
-    """Yield codes for a name without end, the easiest to guess first."""
     words = _words(name)
     letters = "".join(words)
     initials = "".join(word[0] for word in words)

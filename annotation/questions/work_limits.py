@@ -47,7 +47,6 @@ def limit_reached(project: Project, user: Person) -> WorkLimit | None:
 
 
 def limits_reached(projects: Collection[Project], user: Person) -> Mapping[int, WorkLimit]:
-    """Return the limit reached in each project, with one statement per kind of limit."""
     reached = {project.pk: WorkLimit.QUIET_HOURS for project in projects if is_quiet(project)}
     for limit, most_in, counted in LIMITS:
         bounds = {one: most for one in projects if one.pk not in reached and (most := most_in(one)) is not None}
@@ -107,7 +106,6 @@ def is_quiet(project: Project) -> bool:
 
 
 def next_time(of_day: time) -> datetime:
-    """Return when the site's clock next shows a time of day."""
     here = timezone.get_default_timezone()
     now = timezone.localtime(timezone=here)
     today = datetime.combine(now.date(), of_day, tzinfo=here)
@@ -141,7 +139,6 @@ NOTHING_WAITS: Final = Waiting()
 
 
 def waiting_for(user: Person, projects: Collection[Project]) -> Mapping[int, Waiting]:
-    """Return what waits for an annotator in each project, in a fixed number of statements."""
     reached = limits_reached(projects, user) if projects else {}
     asked = Membership.objects.filter(user=user.pk, role=Role.ANNOTATOR, project__in=[one.pk for one in projects])
     asked = asked.annotate(asks=Exists(_held(user)) | Exists(_free(user, projects, reached)))
@@ -166,7 +163,6 @@ def _held(user: Person) -> QuerySet[Assignment]:
 
 
 def _free(user: Person, projects: Collection[Project], reached: Mapping[int, WorkLimit]) -> QuerySet[Query]:
-    """Return SQL that locks the first free question among some that the person may be shown."""
     earlier = Assignment.objects.filter(query=OuterRef("pk"), annotator=user.pk)
     free = Query.objects.filter(project=OuterRef("project"), state=QueryState.OPEN, open_slots__gt=0)
     allowed = ~Q(project__in=list(reached))

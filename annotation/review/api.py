@@ -80,8 +80,6 @@ class ProgressOut(Answer, reads=Reads.REVIEW):
 
 
 class Decision(StrEnum):
-    """What is decided about a question."""
-
     SETTLE = "settle"
     RETURN = "return"
     SET_ASIDE = "set_aside"

@@ -18,7 +18,6 @@ def shown(fields: Mapping[str, Any], column: Mapping[str, Any]) -> str | None:
 
 @register.filter
 def bound(column: Mapping[str, Any], name: str) -> str:
-    """Return a declared bound of a column of numbers."""
     return readable(column[name])
 
 

@@ -24,6 +24,5 @@ def unbroken(number: str) -> str:
 
 @register.filter
 def percent(share: float) -> str:
-    """Write a share as a percentage with one decimal, rounded."""
     # As text, because Django cuts the digits of a number off.
     return f"{number_format(f'{100 * share:.1f}')}\N{NO-BREAK SPACE}%"

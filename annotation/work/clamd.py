@@ -39,14 +39,12 @@ def scan(url: str, file: BinaryIO, *, patience_seconds: float, check: Callable[[
 def scan_connected(
     connection: socket.socket, file: BinaryIO, *, patience_seconds: float, check: Callable[[], None]
 ) -> Found:
-    """Do so over a connection that stands."""
     if _sent(connection, b"zINSTREAM\0"):
         _send_pieces(connection, file, check)
     return _understood(_reply(connection, patience_seconds, check))
 
 
 def scanner_listens(url: str) -> bool:
-    """Say whether a scanner answers at this address."""
     try:
         with _connected(url, CONNECT_SECONDS) as connection:
             return _sent(connection, b"zPING\0") and _reply(connection, CONNECT_SECONDS) == "PONG"

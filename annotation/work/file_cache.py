@@ -82,7 +82,6 @@ def sweep() -> int:
 
 
 def sweep_from_now_on() -> None:
-    """Sweep now and every few minutes, in one thread of this process."""
     if _sweeping.acquire(blocking=False):
         threading.Thread(target=_sweep_for_ever, name="sweep of file copies", daemon=True).start()
 
@@ -145,7 +144,6 @@ def _folder() -> Path:
 
 @contextmanager
 def _locked(name: str) -> Iterator[None]:
-    """Hold one of a few locks among the processes of this host, so that a file is fetched once."""
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) % LOCKS if name != "all" else LOCKS
     folder = _folder() / "locks"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -79,8 +79,6 @@ class Limits:
 
 
 class Rule(StrEnum):
-    """Why a job was killed."""
-
     MEMORY = "memory"
     CPU = "cpu"
     TIME = "time"
@@ -98,7 +96,6 @@ class LimitReached(InvalidUpload):
 
 
 def reasons(limits: Limits) -> dict[Rule, Message]:
-    """Return what is said of each limit."""
     return {
         Rule.MEMORY: as_message("needs more than {most:,} MiB of memory to be read", most=limits.memory),
         Rule.CPU: as_message("needs more than {most:,} seconds of processor time to be read", most=limits.cpu),
@@ -175,7 +172,6 @@ def _read(output: int, size: int, limits: Limits) -> bytearray | None:
 
 
 def _descriptor(file: BinaryIO, stack: contextlib.ExitStack) -> int:
-    """Return the descriptor of a file, or of a copy where it has none."""
     try:
         return file.fileno()
     except (OSError, AttributeError):
@@ -328,7 +324,6 @@ def _work(job: Job, arguments: dict[str, Any], output: int, source: int, *, memo
 
 
 def _allow(seconds: int) -> None:
-    """Let the process have so much more processor time."""
     most = int(time.process_time()) + 1 + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 

@@ -42,7 +42,6 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
         return found["ContentLength"], found["ETag"]
 
     def object_part(self, bucket: str, key: str, start: int, length: int, version: str) -> bytes:
-        """Return some bytes of one version of an object in such a bucket."""
         part = f"bytes={start}-{start + length - 1}"
         with _as_storage_errors(key):
             answer = self.connection.meta.client.get_object(Bucket=bucket, Key=key, Range=part, IfMatch=version)

@@ -25,8 +25,6 @@ RESERVED = tuple(ipaddress.ip_network(name) for name in ("192.0.0.0/24", "192.88
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a message or a question goes."""
-
     host: str
     port: int
     path: str
@@ -87,7 +85,6 @@ def is_loopback(address: str) -> bool:
 
 
 def addresses_of(target: Target) -> list[str]:
-    """Resolve a target once and return its addresses."""
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     except (OSError, UnicodeError) as error:

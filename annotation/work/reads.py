@@ -11,8 +11,6 @@ from ninja import Schema
 
 
 class Reader(StrEnum):
-    """A role in which somebody reads."""
-
     OUTSIDER = "outsider"
     ANNOTATOR = "annotator"
     PARTICIPANT = "crowd participant"
@@ -145,7 +143,6 @@ class Answer(Schema):
 
     @classmethod
     def field_reads(cls) -> dict[str, set[Reads]]:
-        """Return the declarations of each field, empty for a field without any."""
         return {
             name: {each for each in field.metadata if isinstance(each, Reads)}
             or ({cls.declared} if cls.declared else set())

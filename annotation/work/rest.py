@@ -78,7 +78,6 @@ Headers = Mapping[str, Mapping[str, Any]]
 
 
 def problem_reference(status: int) -> dict[str, str]:
-    """Return the reference to the problem document of a status, which the whole interface shares."""
     return {"$ref": f"#/components/responses/Problem{status}"}
 
 
@@ -180,7 +179,6 @@ once = decorate_view(_once)
 
 
 def _digest(request: HttpRequest, token_id: int) -> bytes:
-    """Return a digest of what is asked: by which token, which route, with which content."""
     # Keyed: a body may hold a record or a name, and nobody shall try them out.
     digest = hashlib.blake2b(digest_size=32, key=settings.PSEUDONYM_KEY.encode()[:64], person=b"request")
     digest.update(f"{token_id}\0{request.method}\0{request.get_full_path()}\0".encode())
@@ -220,7 +218,6 @@ class RoomRouter(Router):
         return lambda view: declared(once(view))
 
     def pages(self, path: str, *, problems: Sequence[int] = (), **described: Any) -> Declaration:
-        """Declare a route that answers with a list in pages."""
         return self.get(path, openapi_extra=responses(*problems, headers={200: LINK}), **described)
 
     def remove(self, path: str, *, problems: Sequence[int] = (409,), **described: Any) -> Declaration:
@@ -245,13 +242,11 @@ class BearerToken(HttpBearer):
 
 
 def require_scope(request: HttpRequest, scope: Scope) -> None:
-    """Refuse a token that was not made for this."""
     if scope not in request.auth.scopes:  # type: ignore[attr-defined]
         raise PermissionDenied(lacking_words(request, scope))
 
 
 def lacking_words(request: HttpRequest, scope: Scope) -> Message:
-    """Say which scope a token lacks, and where its person makes one that has it."""
     return as_message(
         "This token lacks the scope {scope}. Make one that has it at {address}.",
         scope=scope.value,
@@ -283,7 +278,6 @@ class MostIn(Schema):
 
 
 def own_assignment(request: HttpRequest, assignment_id: UUID, scope: Scope) -> Assignment:
-    """Return a turn of the token's person at a question, where the token has the scope."""
     require_scope(request, scope)
     return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
 
@@ -329,7 +323,6 @@ class JobOut(Answer, reads=Reads.MANAGED):
 
     @staticmethod
     def resolve_export(job: Job) -> dict[str, Any] | None:
-        """Return the file that the job wrote, while somebody may have it."""
         export = getattr(job, "export", None) if job.kind == jobs.EXPORT else None
         if export is None:
             return None

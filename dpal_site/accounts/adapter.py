@@ -76,7 +76,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return user
 
     def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:
-        """Let who set a new password by mail begin anew."""
         guessing.forget(request, _name_in(credentials))
 
     def _too_early(self, request: HttpRequest, name: str) -> Exception:

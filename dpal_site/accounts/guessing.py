@@ -41,8 +41,6 @@ LEFT = "SELECT ceil(extract(epoch FROM next_at - now()))::int FROM annotation_ra
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """So many tries without a pause, then pauses of 1, 2, 4 ... seconds up to the longest."""
-
     what: str
     free: int
     longest_seconds: int
@@ -95,7 +93,6 @@ def cache_key(key: str, prefix: str, version: int) -> str:
 
 
 def account_of(name: str) -> str:
-    """Return one word for an account by whichever of its names, and for a name that nobody has."""
     typed = name.strip().lower()
     named = Q(username__iexact=typed) | Q(email__iexact=typed) | Q(emailaddress__email__iexact=typed)
     found = User.objects.filter(named).order_by("pk").values_list("pk", flat=True).first()

@@ -163,7 +163,6 @@ def _read(user_id: int) -> User | None:
 
 
 def _visitor(user_id: int) -> User | None:
-    """Return whose session this is, as far as the label process may know them."""
     row = fetch_one(VISITOR, [_secret.get(), *_blocks(settings.SECRET_KEY)])
     if row is None or row[0] != user_id:
         return None

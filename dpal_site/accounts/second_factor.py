@@ -74,7 +74,6 @@ def _vouched_for(request: HttpRequest, user: User) -> bool:
 
 
 def _known(request: HttpRequest) -> SessionVerdict | None:
-    """Return what the session says. The label process believes it whatever its age: it may not look for itself."""
     verdict, noted = request.session.get(VERDICT, (None, 0))
     fresh = settings.SERVES_LABELS_ALONE or 0 <= time.time() - noted < VERDICT_SECONDS
     return SessionVerdict(verdict) if verdict in (SessionVerdict.HAS, SessionVerdict.NOT_ASKED) and fresh else None

@@ -118,7 +118,6 @@ def plan_another_release(stage: Stage) -> None:
 
 
 def close_answered_blocks(stage: Stage) -> None:
-    """Let the manager close each secret block whose questions are all answered."""
     for _plan, project in stage.opened:
         block = records.open_block(project)
         waiting = Query.objects.filter(project=project, state=QueryState.OPEN)
@@ -170,7 +169,6 @@ def _has_all_releases(project: Project, wanted: int) -> bool:
 
 
 def _cannot_pay(project: Project) -> ProjectStatus | None:
-    """Return what a project without the budget for a further release says: an attempt that died stays charged."""
     status = project_status(Project.objects.get(pk=project.pk))
     return status if status.step == Step.CANNOT_PAY else None
 

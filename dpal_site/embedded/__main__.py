@@ -6,7 +6,6 @@ from dpal_site.embedded import servers
 
 
 def main() -> None:
-    """Do one thing to both servers."""
     parser = argparse.ArgumentParser(prog="python -m dpal_site.embedded", description=__doc__)
     parser.add_argument("action", choices=["start", "stop", "status", "url"])
     action = parser.parse_args().action

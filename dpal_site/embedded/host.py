@@ -64,7 +64,6 @@ def wait_until(condition: Callable[[], bool], timeout_seconds: float, poll_secon
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback address nobody listens on."""
     drawn = (QUIET_PORTS[secrets.randbelow(len(QUIET_PORTS))] for _ in range(PORTS_TRIED))
     found = next(filter(port_is_free, drawn), None)
     if found is not None:

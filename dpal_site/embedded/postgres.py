@@ -187,7 +187,6 @@ class EmbeddedPostgres:
         staging.rename(parent / "cluster")
 
     def _launch(self, deadline: float) -> None:
-        """Start the server on its port, on another one if a stranger took that."""
         pid_file = self._cluster / "postmaster.pid"
         while True:
             patience = 1.0 if pid_file.exists() else 0.0
@@ -240,12 +239,10 @@ class EmbeddedPostgres:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the PG variables of another database, and in the one language the log is searched in."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
 
 
 def _reachable_copy(package: Path) -> Path:
-    """Copy the binaries, and the libraries in the wheel's second folder, to where every user can run them."""
     built = (package / "pginstall" / "bin" / "postgres").stat()
     target = ROOT_BINARIES / f"postgres-{built.st_size:x}-{int(built.st_mtime):x}"
     if not target.exists():

@@ -145,7 +145,6 @@ class Supervisor:
         self._urls.append(f"http://{host.LOOPBACK}:{port}")
 
     def start_workers(self, concurrency: int = 2) -> None:
-        """Start a worker for each queue, or one for all where memory is short."""
         if host.free_memory_bytes() < TWO_WORKERS_BYTES:
             self.start_worker(concurrency)
             return

@@ -61,7 +61,6 @@ def broker_url() -> str:
 
 
 def database_settings(url: str | None) -> dict[str, Any]:
-    """Return Django's settings for the database at `url`, or for the embedded one."""
     database = parse_database_url(url or database_url())
     database["OPTIONS"] = NETWORK | database["OPTIONS"]
     return database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}

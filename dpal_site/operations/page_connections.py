@@ -15,7 +15,6 @@ class PatientConnection(psycopg.Connection[Any]):
     patience = float(CONNECT_SECONDS)
 
     def execute(self, *statement: Any, **options: Any) -> psycopg.Cursor[Any]:
-        """Ask whether the server is there, as only the pool does: Django has cursors."""
         patience, self.patience = self.patience, float(CONNECT_SECONDS)
         try:
             return super().execute(*statement, **options)
@@ -23,7 +22,6 @@ class PatientConnection(psycopg.Connection[Any]):
             self.patience = patience
 
     def wait(self, gen: PQGen[Any], interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Wait as psycopg does, but not for ever."""
         try:
             return super().wait(gen, interval, self.patience if timeout is None else timeout)
         except psycopg.OperationalError:

@@ -110,7 +110,6 @@ OURS = frozenset({"annotation", "dpal_site", "learner", "privacy", *settings.ADD
 
 
 def refuse_tables_of_another_version() -> None:
-    """Refuse a database that has migrations this version does not have, or was made by another first migration."""
     loader = MigrationLoader(connection)
     known = loader.disk_migrations or {}
     ours = sorted(name for name in loader.applied_migrations or () if name[0] in OURS)

@@ -95,7 +95,6 @@ def above_its_rules(cursor: Any) -> bool:
 
 
 def _make(cursor: Any, role: RoleAddress, settings: Mapping[str, str]) -> None:
-    """Create the role, or give it the password and the place it has by now."""
     cursor.execute("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", [role.name])
     verb = "ALTER" if cursor.fetchone()[0] else "CREATE"
     name, password = sql.Identifier(role.name), sql.Literal(role.password or secrets.token_urlsafe(24))
@@ -115,7 +114,6 @@ def _make(cursor: Any, role: RoleAddress, settings: Mapping[str, str]) -> None:
 
 
 def _check(cursor: Any, name: str, address: str) -> None:
-    """Refuse a role that stands above the rules it is to be held to."""
     cursor.execute(ABOVE_OTHERS, [name])
     row = cursor.fetchone()
     if row is None:

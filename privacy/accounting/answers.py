@@ -79,7 +79,6 @@ def response_epsilon(odds: int) -> float:
 
 
 def check_odds(odds: int) -> None:
-    """Require a weight that a response can draw with."""
     largest = int(ODDS_UNIT * decimal.Decimal(LARGEST_EPSILON).exp())
     if isinstance(odds, bool) or int(odds) != odds or not ODDS_UNIT < odds <= largest:
         raise ValueError(
@@ -210,7 +209,6 @@ class RandomizedAnswersEvent(AnswersEvent):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges and fill in the weight the mechanism has to use."""
         AnswersEvent.__post_init__(self)
         checks.one_of("method", self.method, ("top_k", "uniform"))
         if self.odds == 0:
@@ -219,16 +217,13 @@ class RandomizedAnswersEvent(AnswersEvent):
 
     @property
     def epsilon_once(self) -> float:
-        """The loss of the stored weight."""
         return response_epsilon(self.odds)
 
     def information(self, epsilon: float) -> float:
-        """Return the share of randomised response."""
         return response_information(epsilon, self.n_classes)
 
     @property
     def uses_prior(self) -> bool:
-        """Whether the likeliest classes are kept."""
         return self.method == "top_k"
 
     def summary(self) -> str:
@@ -268,7 +263,6 @@ class LabelTrainingEvent(Event):
     unit: ClassVar[str] = "answer"
 
     def __post_init__(self) -> None:
-        """Check that what is claimed of the loss fits the training."""
         checks.one_of("loss", self.loss, ("logistic", "other"))
         if self.inner.needs_parent:
             raise ValueError(as_message("{kind} cannot be charged for one answer", kind=self.inner.kind))
@@ -276,7 +270,6 @@ class LabelTrainingEvent(Event):
             raise ValueError(as_message("{kind} is no training with the logistic loss", kind=self.inner.kind))
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the charge of one answer replaced by another, or by none."""
         require_slot(self, adjacency)
         return self.inner.cost(adjacency="null" if self.loss == "logistic" else adjacency)
 
@@ -285,7 +278,6 @@ class LabelTrainingEvent(Event):
 
 
 def _is_logistic(inner: Event) -> bool:
-    """Say whether the event's numbers are those of the logistic loss on rows that are as long as a gradient can be."""
     if isinstance(inner, ObjectivePerturbationEvent):
         return inner.curvature == LOGISTIC_CURVATURE and inner.gradient_bound >= inner.norm_bound
     return isinstance(inner, OutputPerturbationEvent)

@@ -18,13 +18,11 @@ def not_negative(name: str, value: float) -> None:
 
 
 def at_least(name: str, value: int, low: int) -> None:
-    """Require an integer of at least `low`."""
     if isinstance(value, bool) or int(value) != value or value < low:
         raise ValueError(as_message("{name} must be an integer >= {low}, got {value}", name=name, low=low, value=value))
 
 
 def rate(name: str, value: float) -> None:
-    """Require a probability in (0, 1]."""
     if not 0 < value <= 1:
         raise ValueError(as_message("{name} must lie in (0, 1], got {value}", name=name, value=value))
 
@@ -36,7 +34,6 @@ def delta_in_open_interval(name: str, value: float) -> None:
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Require one of the listed words."""
     if value not in choices:
         raise ValueError(
             as_message(

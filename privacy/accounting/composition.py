@@ -110,7 +110,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return an epsilon with ``gaussian_delta(mu, epsilon) <= delta``, at most 1e-12 (relative) above the smallest."""
     checks.not_negative("mu", mu)
     checks.delta_in_open_interval("delta", delta)
     if gaussian_delta(mu, 0.0) <= delta:
@@ -196,7 +195,6 @@ class Limits:
 
 
 def rho_limit(*, epsilon_nano: int, delta_atto: int) -> int:
-    """Return the rho, in nano-units, that converts into at most this epsilon at this delta."""
     return rho_limit_to_nano(zcdp_rho_limit(nano_spendable(epsilon_nano), atto_spendable(delta_atto)))
 
 

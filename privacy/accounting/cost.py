@@ -62,7 +62,6 @@ class Cost:
             raise ValueError(as_message("delta must lie in [0, 1], got {delta}", delta=self.delta))
 
     def times(self, count: int) -> "Cost":
-        """Return the cost of `count` such operations side by side (basic composition)."""
         return Cost(
             _product(self.epsilon, count),
             min(1.0, _product(self.delta, count)),
@@ -71,7 +70,6 @@ class Cost:
         )
 
     def plus(self, other: "Cost") -> "Cost":
-        """Return the cost of this operation followed by `other`."""
         return Cost(
             _sum(self.epsilon, other.epsilon),
             min(1.0, _sum(self.delta, other.delta)),

@@ -56,7 +56,6 @@ class Event(ABC):
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        """Register the kind, so that stored events find their class again."""
         if not cls.kind:
             return
         # dataclass(slots=True) builds the class a second time under the same name.
@@ -75,12 +74,10 @@ class Event(ABC):
 
     @property
     def needs_parent(self) -> bool:
-        """Whether the entry must name a committed entry it descends from."""
         return False
 
     @property
     def series_kinds(self) -> tuple[str, ...]:
-        """Kinds of entries that this event may descend from where it needs a parent."""
         return (self.kind,)
 
     def check_parent(self, parent: "Event | None") -> None:
@@ -89,7 +86,6 @@ class Event(ABC):
             raise ValueError(as_message("{kind} must name the entry it descends from", kind=self.kind))
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
-        """Return the sensitivity-to-noise ratio where the release is Gaussian noise, else None."""
         return None
 
     def in_rho(self) -> "Event":

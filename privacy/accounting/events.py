@@ -58,7 +58,6 @@ class PostProcessingEvent(Event):
 
     @property
     def needs_parent(self) -> bool:
-        """Free work is free only as a descendant."""
         return True
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -138,7 +137,6 @@ class PeopleEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
 
     def __post_init__(self) -> None:
-        """Refuse what has no conversion, naming the rule."""
         checks.one_of("unit", self.unit, ("record", "contributor"))
         checks.at_least("records_per_person", self.records_per_person, 1)
         checks.at_least("entry", self.entry, 1)
@@ -187,7 +185,6 @@ class PeopleEvent(Event):
 
 
 def unit_rule(account: str, population: str, records_per_person: int) -> str:
-    """Return the rule that an account of one unit breaks in a population of another, or nothing."""
     if account not in ("record", "contributor"):
         return as_message(
             "what protects one {unit} says nothing about the people of a population: theirs are the records",

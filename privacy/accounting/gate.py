@@ -68,7 +68,6 @@ def binomial_pmf(j: ArrayLike, n: ArrayLike, probability: float) -> Floats:
 
 
 def bernoulli_divergence(x: float, y: float) -> float:
-    """Return the Kullback-Leibler divergence of Bernoulli(x) from Bernoulli(y)."""
     return float(kl_div(x, y) + kl_div(1 - x, 1 - y))
 
 
@@ -137,7 +136,6 @@ def li_curve(t: Floats, rate: float, epsilon: float) -> Floats:
 
 
 def _first_below(log_target: float, log_bound: Callable[[float], float], low: float, high: float) -> float:
-    """Return a point in [low, high] from which the falling `log_bound` stays at or below `log_target`."""
     if low >= high or log_bound(low) <= log_target:
         return min(low, high)
     for _ in range(60):
@@ -181,7 +179,6 @@ def last_threshold(target: float, rate: float, epsilon: float, method: DeltaMeth
 
 
 def _last_below(goal: float, target: float, rate: float, epsilon: float) -> float:
-    """Return the same for the divergence in the other direction, which is zero for epsilon >= -ln(1 - rate)."""
     gamma = rate - (1 - rate) * math.expm1(min(epsilon, 700.0))
     if gamma <= 0:
         return 0.0
@@ -198,7 +195,6 @@ def _last_below(goal: float, target: float, rate: float, epsilon: float) -> floa
 
 
 def _curve(k_low: int, k_high: int, rate: float, epsilon: float, method: DeltaMethod) -> tuple[Floats, float]:
-    """Return the candidates for thresholds k_low, k_low + 1, ..., and a bound on all later ones."""
     evaluate = exact_curve if method == "exact" else li_curve
     parts: list[Floats] = []
     best, done = 0.0, k_low
@@ -528,7 +524,6 @@ def _tail_bound(n: int, rate: float, epsilon: float, records: int) -> float:
 
 
 def _chernoff(n: int, share: float, rate: float, *, upper: bool) -> float:
-    """Return a bound on the mass of Bin(n, rate) beyond the count `share` n."""
     if (share <= rate) if upper else (share >= rate):
         return 1.0
     return math.exp(-n * bernoulli_divergence(share, rate))

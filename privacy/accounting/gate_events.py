@@ -29,7 +29,6 @@ ThresholdNoise = Literal["laplace", "discrete_laplace", "truncated_geometric", "
 
 
 def unit_scale(epsilon: float) -> float:
-    """Return the smallest scale, as a float, of noise whose decay per unit is no more than `epsilon`."""
     checks.positive("epsilon", epsilon)
     return float_at_least(1 / Fraction(epsilon))
 
@@ -84,7 +83,6 @@ def discrete_laplace_delta(scale: float, threshold: float, floor: int = 1) -> fl
 
 
 def discrete_laplace_threshold(epsilon: float, delta: float, floor: int = 1) -> int:
-    """Return the smallest integer threshold above `floor` whose `discrete_laplace_delta` is at most `delta`."""
     checks.positive("epsilon", epsilon)
     checks.delta_in_open_interval("delta", delta)
     steps = max(1, math.floor(-math.log(delta * (1 + math.exp(-epsilon))) / epsilon) - 1)
@@ -120,7 +118,6 @@ def truncated_geometric_delta(epsilon: float, bound: int) -> float:
 
 
 def truncated_geometric_bound(epsilon: float, delta: float) -> int:
-    """Return the smallest truncation whose `truncated_geometric_delta` is at most `delta`."""
     checks.positive("epsilon", epsilon)
     checks.delta_in_open_interval("delta", delta)
     ratio = (math.expm1(epsilon) + 2 * delta) / ((math.exp(epsilon) + 1) * delta)
@@ -218,7 +215,6 @@ def _check_unit(unit: str, texts_per_contributor: int) -> None:
 
 
 def _changed_texts(texts_per_contributor: int, adjacency: Adjacency) -> int:
-    """Return how many texts a neighbour touches: a replacement takes from some and adds to others."""
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     return texts_per_contributor * (2 if adjacency == "replace" else 1)
 
@@ -278,7 +274,6 @@ class KAnonymityGateEvent(GateEvent):
 
     @property
     def delta_per_text(self) -> float:
-        """Delta of one text under adding or removing one record."""
         delta = gate.gate_delta(self.k, self.sampling_rate, self.epsilon, self.method)
         return min(1.0, float(delta) * (1 + _DELTA_MARGIN))
 
@@ -323,7 +318,6 @@ class ThresholdGateEvent(GateEvent):
     proved_in_windows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the ranges and fill in the noise the mechanism has to use."""
         _check_unit(self.unit, self.texts_per_contributor)
         checks.positive("epsilon", self.epsilon)
         checks.delta_in_open_interval("delta", self.delta)
@@ -386,7 +380,6 @@ class ThresholdGateEvent(GateEvent):
         return Cost(loss, self._settled(delta)).times(copies)
 
     def _settled(self, delta: float) -> float:
-        """Return `delta` with a margin, or the declared value where that is the larger."""
         return self.delta if delta <= self.delta else min(1.0, delta * (1 + _DELTA_MARGIN))
 
     def summary(self) -> str:
@@ -421,7 +414,6 @@ class GateOfSnapshotEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check that a gate ran that has a proof there, over a snapshot that is named."""
         if not isinstance(self.inner, GateEvent):
             raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
         if not self.inner.proved_over_snapshots:
@@ -431,12 +423,10 @@ class GateOfSnapshotEvent(Event):
 
     @property
     def unit(self) -> Unit:
-        """Whose presence the run hides."""
         assert isinstance(self.inner, GateEvent)
         return self.inner.unit
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the cost of the run: where the rows lie changes nothing of it."""
         return self.inner.cost(adjacency=adjacency)
 
     def summary(self) -> str:
@@ -476,7 +466,6 @@ class GateWindowEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges, and that the gate has a proof for a series and protects what stands in one upload."""
         if not isinstance(self.inner, GateEvent):
             raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
         if not self.inner.proved_in_windows:
@@ -515,12 +504,10 @@ class GateWindowEvent(Event):
 
     @property
     def first(self) -> int:
-        """The oldest epoch that this run reads."""
         return max(1, self.epoch - self.window + 1)
 
     @property
     def needs_parent(self) -> bool:
-        """Whether the series is open already."""
         return self.epochs > 0
 
     def check_parent(self, parent: Event | None) -> None:
@@ -559,7 +546,6 @@ class GateWindowEvent(Event):
         return self.inner.cost(adjacency=adjacency).times(runs)
 
     def _paid(self, epochs: int, repeats: tuple[int, ...]) -> int:
-        """Return the runs that the series has paid for: none before it is open."""
         if not epochs:
             return 0
         within = (bisect_right(repeats, first + self.window - 1) - place for place, first in enumerate(repeats))

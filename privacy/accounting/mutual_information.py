@@ -14,7 +14,6 @@ from privacy.wording import gettext_noop as _
 
 
 def _capacity(dimension: int, power: float, sigma: float) -> float:
-    """Return the capacity in nats of a Gaussian vector channel with total input power `power`."""
     return dimension / 2 * math.log1p(power / (dimension * sigma * sigma))
 
 
@@ -116,7 +115,6 @@ class MutualInformationOgdEvent(Event):
         return 2 * self.lipschitz / self.sigma
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return rho = 2 L^2 / sigma^2 and the mutual information of one user."""
         require_slot(self, adjacency)
         cost = gaussian_cost(2 * self.lipschitz, self.sigma, self.delta)
         nats = outward(gaussian_mi(self.dimension, self.lipschitz, self.sigma))

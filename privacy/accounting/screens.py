@@ -22,7 +22,6 @@ def _check_rates(q_hi: float, q_lo: float) -> None:
 
 
 def _log_ratio(high: float, low: float) -> float:
-    """Return ln(high / low) for high >= low >= 0, accurate when the two are close."""
     if high == low:
         return 0.0
     return math.inf if low == 0 else math.log1p((high - low) / low)
@@ -224,7 +223,6 @@ def update_within(
 
 
 def inner_epsilon(epsilon: float, rate: float) -> float:
-    """Return the epsilon of what, seen at a rate, costs `epsilon`, however large that is."""
     return math.log1p(math.expm1(epsilon) / rate) if epsilon < LARGEST_EXPONENT else epsilon - math.log(rate)
 
 

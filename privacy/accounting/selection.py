@@ -40,7 +40,6 @@ class RandomChoiceEvent(Event):
         checks.at_least("picks", self.picks, 0)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return zero: the choice is independent of every record."""
         require_slot(self, adjacency)
         return Cost(0.0)
 
@@ -68,7 +67,6 @@ class BernoulliScreenEvent(Event):
         screens.screen_losses(self.q_hi, self.q_lo)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the larger loss of the two answers."""
         require_slot(self, adjacency)
         return _screen_cost(self.q_hi, self.q_lo)
 
@@ -267,7 +265,6 @@ class StreamEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges, and that nothing hidden is published by the schedule."""
         screens.screen_losses(self.q_hi, self.q_lo)
         checks.one_of("schedule", self.schedule, ("flsw", "flmb"))
         if not isinstance(self.update, MinibatchSgdEvent | RunningSumsEvent):
@@ -280,7 +277,6 @@ class StreamEvent(Event):
             )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the loss of the whole stream, not of one step."""
         require_slot(self, adjacency)
         if self.selection_visible:
             update = self.update.cost(adjacency=adjacency)
@@ -321,16 +317,13 @@ class ScreenRoundEvent(Event):
 
     @property
     def needs_parent(self) -> bool:
-        """It is free only as a part of what was paid."""
         return True
 
     @property
     def series_kinds(self) -> tuple[str, ...]:
-        """The screen that was opened, or a round of it."""
         return (ExposureCappedScreenEvent.kind, self.kind)
 
     def check_parent(self, parent: Event | None) -> None:
-        """Refuse a parent whose rates do not cover this round."""
         Event.check_parent(self, parent)
         if not isinstance(parent, ExposureCappedScreenEvent | ScreenRoundEvent):
             raise ValueError(
@@ -377,7 +370,6 @@ class SecretChoiceEvent(Event):
         checks.rate("rate", self.rate)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return zero: nothing of the choice leaves the system."""
         require_slot(self, adjacency)
         return Cost(0.0)
 

@@ -36,7 +36,6 @@ class SecretSeriesEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges, and that the coins can be exclusive."""
         if not len(self.rates) == len(self.epsilons) == len(self.deltas) or not self.rates:
             raise ValueError(as_message("a series needs a rate, an epsilon and a delta of each block"))
         for rate in self.rates:
@@ -95,7 +94,6 @@ class SecretBlockEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset({"null"})
 
     def __post_init__(self) -> None:
-        """Check the ranges, and that the mechanism is within what its block was given."""
         if len(self.attempts) != len(self.series.rates) or any(count < 0 for count in self.attempts):
             raise ValueError(as_message("a release needs a number of attempts >= 0 of each block"))
         if not 1 <= self.block <= len(self.attempts):
@@ -137,12 +135,10 @@ class SecretBlockEvent(Event):
 
     @property
     def counted(self) -> tuple[int, ...]:
-        """Attempts at each block once this one is made."""
         return tuple(count + (place == self.block) for place, count in enumerate(self.attempts, start=1))
 
     @property
     def needs_parent(self) -> bool:
-        """Whether the series is open already."""
         return any(self.attempts)
 
     def check_parent(self, parent: Event | None) -> None:
@@ -175,7 +171,6 @@ class SecretBlockEvent(Event):
         return tuple(count * epsilon for count, epsilon in zip(attempts, self.series.epsilons, strict=True))
 
     def _missed(self, attempts: tuple[int, ...]) -> float:
-        """Return delta of the whole series where its blocks are tried so often, each once at least."""
         counts = tuple(max(1, count) for count in attempts)
         deltas = tuple(count * delta for count, delta in zip(counts, self.series.deltas, strict=True))
         return outward_delta(self.series.rates, self._block_epsilons(counts), deltas)
@@ -201,7 +196,6 @@ def mixture_epsilon(rates: Sequence[float], epsilons: Sequence[float]) -> float:
 
 
 def outward_delta(rates: Sequence[float], epsilons: Sequence[float], deltas: Sequence[float]) -> float:
-    """Return the larger of both bounds on a series' delta, at most 1."""
     if not any(deltas):
         return 0.0
     blocks = list(zip(rates, epsilons, deltas, strict=True))

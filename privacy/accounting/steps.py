@@ -93,7 +93,6 @@ class GradientStepsEvent(Event):
         return self.steps + 1
 
     def in_rho(self) -> Self:
-        """Return the same noise without a point of its curve."""
         return replace(self, delta=0.0)
 
     def summary(self) -> str:

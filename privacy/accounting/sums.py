@@ -70,7 +70,6 @@ class SumsEvent(Event):
 
     @property
     def entries(self) -> int:
-        """How many numbers are released."""
         moments = self.dimension * (self.dimension + 1) // 2 if self.moment_sigma else 0
         return moments + self.dimension * self.n_classes
 
@@ -99,7 +98,6 @@ class SumsEvent(Event):
         return Cost(exact.epsilon + GRID_EPSILON, min(1.0, self.delta * (1 + GRID_DELTA)), rho=exact.rho)
 
     def in_rho(self) -> Self:
-        """Return the same noise without a point of its curve."""
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
@@ -186,7 +184,6 @@ def sums_mu(epsilon: float, delta: float) -> float:
 
 
 def charged_delta(delta: float) -> float:
-    """Return the delta to write into an event that may cost at most `delta`."""
     return delta / (1 + 2 * GRID_DELTA)
 
 
@@ -267,7 +264,6 @@ class RunningSumsEvent(Event):
         return Cost(exact.epsilon + GRID_EPSILON, min(1.0, self.sums.delta * (1 + GRID_DELTA)), rho=exact.rho)
 
     def in_rho(self) -> Self:
-        """Return the same noise without a point of its curve."""
         return replace(self, sums=self.sums.in_rho())
 
     def summary(self) -> str:
@@ -281,7 +277,6 @@ class RunningSumsEvent(Event):
 
 @lru_cache(maxsize=64)
 def coefficients(updates: int, decays: tuple[int, ...], weights: tuple[int, ...]) -> tuple[int, ...]:
-    """Return as many coefficients, in parts, by integers alone."""
     found, terms = [PARTS], [weight * PARTS for weight in weights]
     for _batch in range(updates - 1):
         found.append(sum(terms) // PARTS)
@@ -290,7 +285,6 @@ def coefficients(updates: int, decays: tuple[int, ...], weights: tuple[int, ...]
 
 
 def column_norm(parts: tuple[int, ...]) -> float:
-    """Return the norm of the coefficients, of which one record meets all."""
     square = Fraction(sum(part * part for part in parts), PARTS * PARTS)
     return outward(math.sqrt(float_at_least(square)))
 
@@ -384,7 +378,6 @@ class SecondMomentsEvent(Event):
         return outward(square * (d + 1) / 2)
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
-        """Return sensitivity over sigma with Gaussian noise."""
         return self.sensitivity(adjacency) / self.noise_scale if self.noise == "gaussian" else None
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:

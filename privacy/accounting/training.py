@@ -37,7 +37,6 @@ def records_moved(adjacency: Adjacency) -> int:
 
 
 def sum_regularization(regularization: float, n: int, form: ObjectiveForm) -> float:
-    """Return the regularisation constant of the equivalent sum form."""
     checks.positive("regularization", regularization)
     checks.one_of("form", form, ("mean", "sum"))
     if form == "sum":
@@ -348,7 +347,6 @@ SLOT_RULE = as_message("the number of slots must be public, so neighbours differ
 
 
 def require_slot(event: Event, adjacency: Adjacency) -> None:
-    """Raise `NoProof` for an adjacency that changes the number of slots."""
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     if adjacency not in event.valid_for:
         raise no_proof(event.kind, adjacency, SLOT_RULE)
@@ -406,11 +404,9 @@ class GaussianEvent(Event):
         )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return rho, and epsilon where `delta` is given."""
         return gaussian_cost(self._sensitivity(adjacency), self.sigma, self.delta)
 
     def in_rho(self) -> Self:
-        """Return the same noise without a point of its curve."""
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
@@ -509,7 +505,6 @@ class OutputPerturbationEvent(Event):
         return outward(exact)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the charge of all models."""
         sensitivity = self.sensitivity_l2(adjacency)
         one = vector_noise_cost(self.noise, self.noise_scale, sensitivity, self.grid, self.dimension, self.delta)
         return one.times(self.n_models)
@@ -545,7 +540,6 @@ class TiltedObjectiveEvent(Event):
     n_models: int
 
     def check_objective(self) -> None:
-        """Check the ranges of what every such objective has."""
         for name in ("regularization", "gradient_tolerance", "curvature", "norm_bound", "gradient_bound"):
             checks.positive(name, getattr(self, name))
         checks.not_negative("extra_regularization", self.extra_regularization)
@@ -555,7 +549,6 @@ class TiltedObjectiveEvent(Event):
 
     @property
     def total_regularization(self) -> float:
-        """Strong convexity of the objective."""
         return self.regularization + self.extra_regularization
 
     def output_cost(self) -> Cost:
@@ -604,7 +597,6 @@ class ObjectivePerturbationEvent(TiltedObjectiveEvent):
 
     @property
     def tilt_scale(self) -> float:
-        """Scale of the Gamma-distributed norm of the tilt `b`."""
         return gamma_norm_scale(self.epsilon_prime, self.gradient_bound, self.adjacency)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -643,7 +635,6 @@ class SecretSampleEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
-        """Check the ranges, and that nothing inside leans on a parent or a sample of its own."""
         checks.rate("rate", self.rate)
         checks.not_negative("released_before", self.released_before)
         if isinstance(self.inner, SecretSampleEvent) or self.inner.needs_parent:

@@ -76,27 +76,22 @@ def rho_to_nano(rho: Amount) -> int:
 
 
 def rho_limit_to_nano(rho: Amount) -> int:
-    """Return the limit `rho` (zCDP) in nano-units, rounded down."""
     return _integer(rho, NANO, "rho limit", math.floor)
 
 
 def mutual_information_to_nano(nats: Amount) -> int:
-    """Return mutual information of `nats` in nano-nats, rounded up."""
     return _integer(nats, NANO, "mutual information", math.ceil)
 
 
 def delta_to_atto(delta: Amount) -> int:
-    """Return the charge for `delta` in atto-units, rounded up."""
     return _integer(delta, ATTO, "delta", math.ceil)
 
 
 def delta_limit_to_atto(delta: Amount) -> int:
-    """Return the limit `delta` in atto-units, rounded down."""
     return _integer(delta, ATTO, "delta limit", math.floor)
 
 
 def float_at_least(exact: Fraction) -> float:
-    """Return the smallest float that is not below `exact`."""
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
@@ -112,7 +107,6 @@ def nano_spent(count: int) -> float:
 
 
 def atto_spent(count: int) -> float:
-    """Return the smallest float that is not below `count` atto-units."""
     return float_at_least(_exact(count, "count") / ATTO)
 
 
@@ -122,7 +116,6 @@ def nano_shown(count: int) -> float:
 
 
 def atto_shown(count: int) -> float:
-    """Return the float that prints as so many atto-units do."""
     return count / ATTO
 
 
@@ -136,7 +129,6 @@ def nano_spendable(count: int) -> float:
 
 
 def atto_spendable(count: int) -> float:
-    """Return the largest float whose charge is at most `count` atto-units."""
     return _float_at_most(_exact(count, "count") / ATTO)
 
 

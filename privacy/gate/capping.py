@@ -17,7 +17,6 @@ def bounded_pairs(cap: int, *, key: bytes, memory_bytes: int) -> BoundedRows:
 
 
 def capping(cap: int) -> Callable[[pa.Table], pa.Table]:
-    """Return the merge of pairs under one cap."""
     return lambda pairs: capped(pairs, cap)
 
 
@@ -59,7 +58,6 @@ def places_within(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _order(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the rows by key, equal ones in row order."""
     order = np.argsort(keys)
     ordered = keys[order]
     # Ranks of 32 bits are seldom equal, and the faster sort does not keep row order where they are.
@@ -69,7 +67,6 @@ def _order(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def _first_of_each(values: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return for every row whether its value did not come before."""
     # Equal values lie near each other, among the rows of one contributor, which this sort turns to account.
     order = np.argsort(values, kind="stable")
     ordered = values[order]

@@ -36,12 +36,10 @@ class Cardinality:
 
     @property
     def standard_error(self) -> float:
-        """Relative standard error of `count`."""
         return 1.04 / math.sqrt(len(self.registers))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the registers."""
         return int(self.registers.nbytes)
 
     def update(self, hashes: Words, counts: NDArray[np.integer] | None = None) -> None:
@@ -53,13 +51,11 @@ class Cardinality:
         np.maximum.at(self.registers, places, ranks)
 
     def count(self) -> float:
-        """Return the estimated number of distinct keys."""
         from datasketch import HyperLogLogPlusPlus  # noqa: PLC0415  # slow import
 
         return float(HyperLogLogPlusPlus(reg=self.registers).count())
 
     def merge(self, other: Self) -> None:
-        """Take in the keys of another sketch of the same precision."""
         if self.precision != other.precision:
             raise ValueError(f"precisions must be equal, got {self.precision} and {other.precision}")
         np.maximum(self.registers, other.registers, out=self.registers)
@@ -70,7 +66,6 @@ class Cardinality:
 
     @classmethod
     def from_bytes(cls, state: bytes) -> Self:
-        """Return the sketch whose `to_bytes` this is."""
         sketch = cls(state[0])
         if len(state) != 1 + len(sketch.registers):
             raise ValueError(f"these {len(state)} bytes are not the state of a {cls.__name__}")

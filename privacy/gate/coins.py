@@ -24,13 +24,11 @@ def new_key() -> bytes:
 
 
 def check_key(key: bytes) -> None:
-    """Refuse keys that could be guessed."""
     if len(key) < MINIMUM_KEY_BYTES:
         raise ValueError(f"key must have at least {MINIMUM_KEY_BYTES} bytes, got {len(key)}")
 
 
 def coins(key: bytes, *, first: int, count: int, threshold: int) -> NDArray[np.bool_]:
-    """Flip the coins of `count` places from `first` on, each shown with probability threshold / 2**32."""
     shown: NDArray[np.bool_] = secret_words(key, b"coin", first=first, count=count) < np.uint32(threshold)
     return shown
 

@@ -53,7 +53,6 @@ class ColumnsWriter:
         self.rows = 0
 
     def write(self, rows: pa.Table) -> None:
-        """Take rows of `POOL_SCHEMA`, in the order of the pool."""
         self.rows += rows.num_rows
         while rows.num_rows:
             taken = rows.slice(0, GROUP_ROWS - self._held)
@@ -76,7 +75,6 @@ class ColumnsWriter:
 
 
 def pool_rows(texts: Sequence[str | None], contributors: Sequence[bytes | None] | pa.Array | None) -> pa.Table:
-    """Return rows as the columns of a pool; `contributors` is None where the pool names none."""
     people = pa.nulls(len(texts), POOL_SCHEMA.field("contributor").type) if contributors is None else contributors
     return pa.table([texts, people], schema=POOL_SCHEMA)
 
@@ -121,7 +119,6 @@ def _with_nobody(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def plain_texts(batch: pa.RecordBatch) -> pa.Array:
-    """Return the texts of a batch one by one, however they are stored."""
     texts = batch.column("text")
     return texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
 
@@ -136,7 +133,6 @@ def _repeats_texts(metadata: pq.FileMetaData) -> bool:
 
 
 def contributor_rows(content: bytes, sha256: str, contributor: bytes) -> NDArray[np.int64]:
-    """Return the rows of a file that one contributor brought, shape (n,), ascending."""
     check_digest(content, sha256)
     named = pq.read_table(pa.BufferReader(content), columns=["contributor"])["contributor"].combine_chunks()
     found: NDArray[np.int64] = np.flatnonzero(

@@ -73,13 +73,11 @@ class CountMinSketch:
 
     @staticmethod
     def bytes_for_error(total: int, error: float, *, failure: float = 0.02) -> int:
-        """Return the size of the sketch that `for_error` would make."""
         width, depth = _shape_for_error(total, error, failure)
         return width * depth * np.dtype(np.uint32).itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the counters."""
         return int(self.counters.nbytes)
 
     def update(self, hashes: Words, counts: NDArray[np.integer] | None = None) -> None:
@@ -105,11 +103,9 @@ class CountMinSketch:
         self.total += int(counts.sum())
 
     def estimate(self, hashes: Words) -> NDArray[np.int64]:
-        """Return an upper bound on the count of every key, shape (n,)."""
         return self._smallest(self._places(hashes))
 
     def merge(self, other: Self) -> None:
-        """Add the counts of another sketch of the same shape."""
         if (type(self), self.counters.shape) != (type(other), other.counters.shape):
             raise ValueError(f"shapes must be equal, got {self.counters.shape} and {other.counters.shape}")
         merged = self.counters.astype(np.uint64) + other.counters
@@ -125,7 +121,6 @@ class CountMinSketch:
 
     @classmethod
     def from_bytes(cls, state: bytes) -> Self:
-        """Return the sketch whose `to_bytes` this is."""
         magic, width, depth, total = _HEADER.unpack_from(state)
         if magic != cls.magic or len(state) != _HEADER.size + 4 * width * depth:
             raise ValueError(f"these {len(state)} bytes are not the state of a {cls.__name__}")

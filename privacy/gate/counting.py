@@ -90,12 +90,10 @@ class CountingGate(ABC):
 
     @property
     def counts_schema(self) -> pa.Schema:
-        """Columns of text rows."""
         return COUNTS
 
     @property
     def _digest_schema(self) -> pa.Schema:
-        """Columns of a digest."""
         return self.counts_schema if self.texts_per_contributor is None else PAIRS
 
     @abstractmethod
@@ -202,7 +200,6 @@ class CountingGate(ABC):
         return frequent_texts(rows, minimum=self.minimum, key=key, memory_bytes=memory_bytes)
 
     def merged_texts(self, parts: Iterable[pa.Table], *, key: bytes) -> pa.Table:
-        """Return the text rows of one share of the contributors as one table."""
         merging = Merging(summing, at_least=MERGED_AT_LEAST)
         empty = True
         for part in self.texts(parts, key=key):
@@ -212,6 +209,5 @@ class CountingGate(ABC):
 
 
 def ordered(counted: Iterable[pa.Table]) -> list[pa.Table]:
-    """Return counts as one table by text, or nothing where there are none."""
     tables = list(counted)
     return [pa.concat_tables(tables).sort_by("text")] if tables else []

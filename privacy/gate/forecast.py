@@ -59,7 +59,6 @@ class GateForecast:
             self._held += pairs([batch], self._gate.normalizer, key=UNUSED_KEY, threshold=0)
 
     def passing(self) -> PassingTexts:
-        """Return the forecast for the rows so far."""
         chances = self._chances() if self._held else np.empty(0)
         expected = float(chances.sum())
         spread = QUANTILE * math.sqrt(float((chances * (1 - chances)).sum()))
@@ -82,7 +81,6 @@ class GateForecast:
         return chances
 
     def _ranked(self, rows: pa.Table) -> pa.Table:
-        """Give every record a rank as the gate does: the lowest of a pair's records decides."""
         ranks = (self._rng.random(rows.num_rows) * 2**32).astype(np.uint32)
         return rows.set_column(rows.schema.get_field_index("rank"), "rank", pa.array(ranks))
 

@@ -59,7 +59,6 @@ def hash_texts(texts: pa.Array, *, key: bytes) -> Words:
 
 
 def text_bytes(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the bytes of all texts, one after another, and the n + 1 places where they begin and end."""
     wide = pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)
     texts = texts.cast(pa.large_string() if wide else pa.large_binary())
     _, offset_buffer, data_buffer = texts.buffers()
@@ -188,5 +187,4 @@ def mix(hashes: Words) -> Words:
 
 
 def pair_hashes(first: Words, second: Words) -> Words:
-    """Return one hash for each pair of hashes; (a, b) and (b, a) differ."""
     return mix(mix(first) + second)

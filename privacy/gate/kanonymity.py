@@ -78,11 +78,9 @@ class KAnonymityGate(CountingGate):
 
     @property
     def exact_sampling_rate(self) -> float:
-        """The probability of a coin, exact as a float64."""
         return self._coin_threshold / COIN_RESOLUTION
 
     def event(self, epsilon: float) -> KAnonymityGateEvent:
-        """Return the accountant's event of one release, its delta to be computed at `epsilon`."""
         return KAnonymityGateEvent(
             k=self.k,
             sampling_rate=self.exact_sampling_rate,
@@ -105,12 +103,10 @@ class KAnonymityGate(CountingGate):
     def at_price(
         cls, epsilon: float, delta: float, unit: Unit = "record", texts_per_contributor: int | None = None
     ) -> Sequence[Self]:
-        """Return the gates of the frontier, by rising k."""
         choices = frontier(epsilon, delta, texts_per_contributor=texts_per_contributor or 1)
         return [cls(choice.k, choice.sampling_rate, unit, texts_per_contributor) for choice in choices]
 
     def described(self) -> str:
-        """Return k and rate."""
         return f"k = {self.k} on a sample of rate {self.exact_sampling_rate:.3g}"
 
     def conclude(self, counted: Iterable[pa.Table], *, rng: RandomSource | None = None) -> pa.Table:
@@ -124,7 +120,6 @@ class KAnonymityGate(CountingGate):
 
     @property
     def minimum(self) -> int:
-        """Smallest count that is released."""
         return self.k
 
     def _texts_of(self, pairs: pa.Table) -> pa.Table:
@@ -136,6 +131,5 @@ class KAnonymityGate(CountingGate):
 
 
 def _shown_counts(pairs: pa.Table) -> pa.Table:
-    """Count the contributors of each text whose coin shows it."""
     tallied = pc.value_counts(pairs["text"].combine_chunks().filter(pairs["shown"].combine_chunks()))
     return pa.table([tallied.field("values").cast(pa.large_string()), tallied.field("counts")], schema=COUNTS)

@@ -54,7 +54,6 @@ class MembershipSketch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the filter."""
         return int(self.filled.nbytes)
 
     def contains(self, hashes: Words) -> NDArray[np.bool_]:
@@ -76,7 +75,6 @@ class MembershipSketch:
         return fresh & leading
 
     def merge(self, other: Self) -> None:
-        """Take in the keys of another filter of the same shape."""
         if (self.bits, self.probes) != (other.bits, other.probes):
             shapes = f"{(self.bits, self.probes)} and {(other.bits, other.probes)}"
             raise ValueError(f"(bits, probes) must be equal, got {shapes}")
@@ -88,7 +86,6 @@ class MembershipSketch:
 
     @classmethod
     def from_bytes(cls, state: bytes) -> Self:
-        """Return the filter whose `to_bytes` this is."""
         magic, bits, probes = _HEADER.unpack_from(state)
         if magic != _MAGIC or len(state) != _HEADER.size + bits // 8:
             raise ValueError(f"these {len(state)} bytes are not the state of a {cls.__name__}")

@@ -53,18 +53,15 @@ def masked(word: str) -> str:
 
 
 def content(word: str) -> str:
-    """Return the slot or the word, or an empty string for a word that only binds others."""
     return "" if word in FUNCTION_WORDS else masked(word)
 
 
 def general(word: str) -> str:
-    """Return what `content` does, with the same slot for every word that is not on the public list."""
     left = content(word)
     return left if not left or left in SLOTS or left in COMMON_WORDS else OTHER
 
 
 def listed_steps(word: str) -> str:
-    """Return what `general` does, and nothing for a word that is not on the list."""
     left = general(word)
     return "" if left == OTHER else left
 
@@ -214,7 +211,6 @@ TRANSLATIONS = {normalizer: _Translation(normalizer) for normalizer in (Normaliz
 
 @cache
 def _ascii_table(normalizer: Normalizer) -> NDArray[np.uint8]:
-    """Byte table of a rule over ASCII: 0 removes, a space separates."""
     table = np.arange(256, dtype=np.uint8)
     for code in range(128):
         folded = chr(code).casefold() if normalizer is Normalizer.L1 else chr(code)
@@ -224,7 +220,6 @@ def _ascii_table(normalizer: Normalizer) -> NDArray[np.uint8]:
 
 
 def _normalize_ascii(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
-    """Normalise ASCII texts through their bytes, all texts at once."""
     if texts.offset:
         texts = pa.concat_arrays([texts.slice(0, 0), texts])
     validity, offset_buffer, data = texts.buffers()
@@ -256,7 +251,6 @@ def _normalize_ascii(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
 def _keep(
     characters: NDArray[np.uint8], starts: NDArray[np.int64], keep: NDArray[np.bool_]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Drop characters and move the text boundaries accordingly."""
     if keep.all():
         return characters, starts
     kept_before = np.zeros(keep.size + 1, dtype=np.int64)
@@ -265,7 +259,6 @@ def _keep(
 
 
 def _normalize_words(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
-    """Apply a rule about words to texts that L1 has normalised, word by different word."""
     lists = pc.split_pattern(pc.fill_null(texts, ""), " ")
     rows = pc.list_parent_indices(lists).to_numpy()
     words = pc.list_flatten(lists).dictionary_encode()

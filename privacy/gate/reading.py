@@ -128,7 +128,6 @@ def _counted(texts: pa.Array, normalizer: Normalizer) -> pa.Table:
 
 
 def _tallied(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return every text once and how often it is said."""
     if not pa.types.is_dictionary(texts.type):
         tallied = pc.value_counts(texts)
         return tallied.field("values"), tallied.field("counts")

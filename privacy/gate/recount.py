@@ -107,7 +107,6 @@ def _summed(table: pa.Table) -> pa.Table:
 
 
 def _parts_of(texts: pa.Array, parts: int) -> NDArray[np.uint16]:
-    """Return a part, below a power of two, for every text: equal ones in one, and each small enough for a cache."""
     _, offsets, data = texts.buffers()
     edges = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     letters = np.frombuffer(data or b"\0", dtype=np.uint8)

@@ -29,7 +29,6 @@ class Spill:
         self.row_bytes = 0
 
     def append(self, table: pa.Table) -> None:
-        """Write one table behind the others."""
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -38,7 +37,6 @@ class Spill:
         self.row_bytes += table.nbytes
 
     def tables(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
-        """Read the tables back in the order in which they came, all columns or those named."""
         for start, length in self._places:
             self._file.seek(start)
             table = pa.ipc.open_stream(self._file.read(length)).read_all()
@@ -70,7 +68,6 @@ class BoundedRows:
         self.spill: Spill | None = None
 
     def add(self, table: pa.Table) -> None:
-        """Take in partial rows."""
         if self.spill is None:
             self._merging.add(table)
             if self._merging.nbytes > self._memory_bytes:
@@ -115,7 +112,6 @@ class Merging:
 
     @property
     def empty(self) -> bool:
-        """True where nothing came."""
         return not self._waiting
 
     @property
@@ -124,7 +120,6 @@ class Merging:
         return self._settled
 
     def add(self, table: pa.Table) -> None:
-        """Take in partial rows."""
         self._waiting.append(table)
         self._arrived += table.nbytes
         if self._arrived > max(self._settled, self._at_least):
@@ -145,7 +140,6 @@ def without_dictionaries(table: pa.Table) -> pa.Table:
 
 
 def encoded_again(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Encode the columns again that `schema` has encoded, and leave out those it does not have."""
     columns = []
     for field in schema:
         column = table[field.name].combine_chunks()

@@ -56,7 +56,6 @@ class Frequencies:
     exact: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers that `from_json` reads."""
         return {
             "counts": self.counts.tolist(),
             "texts": self.texts.tolist(),
@@ -68,7 +67,6 @@ class Frequencies:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Self:
-        """Return what `to_json` was given."""
         arrays = {
             "counts": np.array(body["counts"], dtype=np.int64),
             "texts": np.array(body["texts"], dtype=np.float64),
@@ -124,7 +122,6 @@ class PoolSurvey:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all sketches."""
         sketches = (self._cardinality, self._counts, self._seen, self._contributors, self._sampled, self._priorities)
         return sum(sketch.nbytes for sketch in sketches)
 
@@ -140,7 +137,6 @@ class PoolSurvey:
                 self._counts = sketch
 
     def frequencies(self) -> Frequencies:
-        """Return what has been counted so far."""
         total = self._counts.total
         if isinstance(self._counts, CountTable):
             counts, numbers = np.unique(self._counts.counts.astype(np.int64), return_counts=True)
@@ -162,7 +158,6 @@ class PoolSurvey:
             yield tallied.field("values").to_numpy(), tallied.field("counts").to_numpy()
 
     def _fresh(self, part: pa.Table, cap: int, hashing: bytes) -> Words:
-        """Return the text hashes of pairs that are new and within the cap of their contributor."""
         texts, contributors = (part[name].combine_chunks() for name in ("text", "contributor"))
         text_hashes = hash_texts(texts.dictionary, key=hashing)[texts.indices.to_numpy()]
         contributor_hashes = hash_texts(contributors.dictionary, key=hashing)[contributors.indices.to_numpy()]
@@ -176,7 +171,6 @@ class PoolSurvey:
         return fresh
 
     def _sample(self, hashes: Words) -> None:
-        """Keep the contributions of lowest random priority: a uniform sample without replacement."""
         drawn = self._rng.random(len(hashes))
         if len(self._priorities) == SAMPLED_RECORDS:
             low = drawn < self._priorities[-1]

@@ -29,12 +29,10 @@ class CountTable:
 
     @property
     def total(self) -> int:
-        """Sum of all counts."""
         return int(self.counts.sum(dtype=np.int64))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the table."""
         return int(self.hashes.nbytes + self.counts.nbytes)
 
     def update(self, hashes: Words, counts: NDArray[np.integer] | None = None) -> None:
@@ -73,7 +71,6 @@ class CountTable:
         return found
 
     def merge(self, other: Self) -> None:
-        """Add the counts of another table."""
         self.update(other.hashes, other.counts)
 
     def to_bytes(self) -> bytes:
@@ -83,7 +80,6 @@ class CountTable:
 
     @classmethod
     def from_bytes(cls, state: bytes) -> Self:
-        """Return the table whose `to_bytes` this is."""
         magic, size = _HEADER.unpack_from(state)
         if magic != _MAGIC or len(state) != _HEADER.size + BYTES_PER_KEY * size:
             raise ValueError(f"these {len(state)} bytes are not the state of a {cls.__name__}")
@@ -127,7 +123,6 @@ def combined(hashes: Words, counts: NDArray[np.integer] | None) -> tuple[Words, 
 
 
 def _repeats(hashes: Words) -> bool:
-    """Return whether two hashes are equal, at a tenth of the price of sorting them all."""
     rows = np.arange(len(hashes), dtype=np.int32)
     slots = (hashes & np.uint64((2 << len(hashes).bit_length()) - 1)).astype(np.int64)
     holders = np.empty(2 << len(hashes).bit_length(), dtype=np.int32)

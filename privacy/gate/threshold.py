@@ -62,7 +62,6 @@ class GeometricNoise:
         return passed, noisy[passed]
 
     def _tail(self, distance: int, bits: int) -> tuple[int, int]:
-        """Return integers around the chance that the noise is `distance` >= 1 or more, times 2**bits."""
         if self.bound is not None and distance > self.bound:
             return 0, 0
         with localcontext() as context:
@@ -82,7 +81,6 @@ class GeometricNoise:
         return noise
 
     def _excess(self, count: int, distance: int, rng: RandomSource) -> CountArray:
-        """Return what the noise exceeds `distance` by, given that it reaches it: the tail has no memory."""
         sampler = DiscreteLaplace(self.scale)
         excess = np.full(count, -1, dtype=np.int64)
         while (open_ := np.flatnonzero(excess < 0)).size:
@@ -111,7 +109,6 @@ class GaussianNoise:
             raise ValueError(f"scale must be >= 2**20 grid steps, got {self.scale}")
 
     def release(self, counts: CountArray, threshold: int, *, rng: RandomSource) -> tuple[NDArray[np.bool_], CountArray]:
-        """Return which counts reach `threshold` with their noise, shape (n,), and those noisy counts alone."""
         noisy = DiscreteGaussian(self.scale).release(counts, rng=rng)
         passed = noisy >= threshold
         return passed, noisy[passed]
@@ -281,7 +278,6 @@ class ThresholdGate(CountingGate):
         return [threshold_gate_at(epsilon, delta, unit, texts_per_contributor)]
 
     def described(self) -> str:
-        """Return threshold and noise."""
         return f"threshold {self.event().threshold:.3g}, {self.noise} noise"
 
     def conclude(self, counted: Iterable[pa.Table], *, rng: RandomSource | None = None) -> pa.Table:
@@ -318,7 +314,6 @@ class ThresholdGate(CountingGate):
 
     @property
     def counts_schema(self) -> pa.Schema:
-        """Text and count, and the weight where contributors have one."""
         weighted = self.noise == "weighted_gaussian" or self.texts_per_contributor is not None
         return COUNTS.append(WEIGHT) if weighted else COUNTS
 
@@ -375,7 +370,6 @@ def threshold_gate_at(
 
 
 def _weighed(pairs: pa.Table) -> pa.Table:
-    """Count and weigh the contributors of each text: a contributor of j texts has the weight 1 / sqrt(j) on each."""
     contributors = pairs["contributor"].combine_chunks().indices.to_numpy()
     texts = np.bincount(contributors)[contributors] if len(contributors) else np.empty(0)
     # Rounded down, so that nobody's weights have a norm above one.

@@ -22,8 +22,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives
 
 @admin.register(BudgetAccount)
 class BudgetAccountAdmin(ReadOnlyAdmin):
-    """Accounts with their terms and limits."""
-
     list_display = ("label", "unit", "adjacency", "filter", "created_at")
     list_filter = ("unit", "filter")
     search_fields = ("scope", "label")
@@ -31,8 +29,6 @@ class BudgetAccountAdmin(ReadOnlyAdmin):
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
-    """Every line of every account."""
-
     list_display = ("account", "sequence", "kind", "mechanism", "purpose", "actor", "created_at")
     list_filter = ("kind",)
     list_select_related = ("account",)

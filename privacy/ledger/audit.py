@@ -44,7 +44,6 @@ def audit_accounts(*, scope: str | None, marks: dict[AccountIdentity, Mark] | No
 
 
 def _check_population(account: BudgetAccount, verdict: Verdict) -> None:
-    """Hold what a population was charged against what its projects have reserved."""
     for quota in account.quotas.select_related("parent"):
         for entry, problem in sharing.unrepeated(quota):
             name = f"charged for entry {entry.sequence} of {quota.scope}"
@@ -52,7 +51,6 @@ def _check_population(account: BudgetAccount, verdict: Verdict) -> None:
 
 
 def _rows(account: BudgetAccount) -> Iterator[dict[str, Any]]:
-    """Stream the entries in order, each beside what it says about its parent."""
     parents = {f"parent_{name}": F(f"parent__{name}") for name in (*AMOUNTS, "sequence", "kind")}
     others = {
         "parent_account": F("parent__account_id"),

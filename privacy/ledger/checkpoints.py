@@ -22,8 +22,6 @@ from privacy.wording import as_message
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The entries of one account up to a moment, by their hashes."""
-
     origin: str
     hashes: tuple[str, ...]
 
@@ -32,16 +30,13 @@ class Log:
         return len(self.hashes)
 
     def checkpoint(self, size: int | None = None) -> str:
-        """Return the signed note of the log as it is, or as it was with so many entries."""
         leaves = self._leaves(self.size if size is None else self._within(size))
         return sign_checkpoint(Checkpoint(self.origin, len(leaves), root_of(leaves)), site_key())
 
     def consistency(self, old: int, size: int) -> list[bytes]:
-        """Return what shows that the log of `size` entries begins with that of `old`."""
         return consistency_proof(self._leaves(self._within(size)), self._within(old, size))
 
     def inclusion(self, sequence: int, size: int) -> list[bytes]:
-        """Return what shows that an entry is in the log of `size` entries."""
         if sequence < 1:
             raise NoSuchEntry(as_message("entries are numbered from 1, not from {sequence}", sequence=sequence))
         return inclusion_proof(self._leaves(self._within(size)), self._within(sequence, size) - 1)
@@ -85,12 +80,10 @@ def checkpoint_at(account: BudgetAccount, size: int) -> str:
 
 
 def site_name() -> str:
-    """Return what the names of this site's logs begin with."""
     return settings.LEDGER_ORIGIN or f"dpal-{key_id(site_key().public_key)}"
 
 
 def site_key() -> SiteKey:
-    """Return the key this site signs with."""
     return _key_from(settings.SIGNING_KEY)
 
 

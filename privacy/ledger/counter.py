@@ -78,7 +78,6 @@ def forgotten_accounts(counter: Counter) -> dict[AccountIdentity, Mark]:
 
 
 def _holds(account: AccountIdentity, mark: Mark) -> bool:
-    """Say whether the ledger holds the entry of a mark, which others may have followed meanwhile."""
     return LedgerEntry.objects.filter(
         account__scope=account.scope,
         account__created_at=account.opened_at,
@@ -99,7 +98,6 @@ class CounterState:
 
     @property
     def sentence(self) -> str:
-        """Everything in one line."""
         if self.problem:
             return f"counter outside the database: {self.problem}"
         return (
@@ -110,7 +108,6 @@ class CounterState:
 
 
 def counter_state() -> CounterState:
-    """Look at the counter as a reservation would, and say how it came to be this one."""
     counter, problem = site_counter(), ""
     counter.checked_at = -math.inf
     try:

@@ -63,7 +63,6 @@ class CounterFile:
             return self._identity
 
     def marks(self) -> dict[AccountIdentity, Mark]:
-        """Return the newest mark of every account in the file."""
         with self._memory_lock:
             self._read_on()
             return dict(self._marks)
@@ -177,7 +176,6 @@ class CounterFile:
         self._seen = (self._seen[0], self._seen[1] + len(whole) + len(newline))
 
     def _begin_with(self, file: int | None) -> None:
-        """Forget what was read and begin with a file, which stays open: its number is no other file's meanwhile."""
         if file != self._file:
             self._close()
             self._close = do_nothing if file is None else weakref.finalize(self, os.close, file)
@@ -218,7 +216,6 @@ def do_nothing() -> None:
 
 @cache
 def counter_file(path: Path) -> CounterFile:
-    """Return this process's view of the file at `path`."""
     return CounterFile(path)
 
 

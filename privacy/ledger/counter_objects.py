@@ -43,14 +43,12 @@ class CounterObjects:
 
     @property
     def identity(self) -> str:
-        """Name under which the database knows it."""
         if not self._identity or time.monotonic() - self._read_at > REMEMBERED_SECONDS:
             self._identity = str(self._read(NAME)["counter"]) if self._storage.exists(NAME) else ""
             self._read_at = time.monotonic()
         return self._identity
 
     def marks(self) -> dict[AccountIdentity, Mark]:
-        """Return the newest mark of every account."""
         found = (self._newest(folder) for folder in self._listed("")[0])
         return dict(mark for mark in found if mark is not None)
 
@@ -61,7 +59,6 @@ class CounterObjects:
         refuse_unless_next(account, mark, identity=self.identity, sequence=sequence, previous_hash=previous_hash)
 
     def advance(self, account: AccountIdentity, mark: Mark) -> None:
-        """Record that a chain has grown to `mark`."""
         if not self.identity:
             raise missing()
         folder = _folder(account)
@@ -71,14 +68,12 @@ class CounterObjects:
             self._storage.delete(f"{folder}/{name}")
 
     def begin(self, identity: str, marks: dict[AccountIdentity, Mark]) -> None:
-        """Take a name, and the marks to begin with."""
         self._identity, self._read_at = identity, time.monotonic()
         for account, mark in marks.items():
             self.advance(account, mark)
         self._write(NAME, {"counter": identity})
 
     def close(self, accounts: dict[AccountIdentity, Mark]) -> None:
-        """Close accounts for ever."""
         for account, mark in accounts.items():
             self._write(f"{_folder(account)}/{CLOSED}", row_of(account, Mark(mark.sequence, mark.head, closed=True)))
 

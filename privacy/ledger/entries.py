@@ -64,12 +64,10 @@ class Draft:
 
     @property
     def account_id(self) -> int:
-        """The account's id, as the entry stores it."""
         return self.account.pk
 
     @property
     def parent_id(self) -> int | None:
-        """The parent's id, as the entry stores it."""
         return self.parent.pk if self.parent else None
 
 

@@ -28,17 +28,14 @@ class SiteKey:
 
     @classmethod
     def from_secret(cls, secret: str) -> "SiteKey":
-        """Derive the key from a secret text of any length, at least 32 characters."""
         return cls(Ed25519PrivateKey.from_private_bytes(derived(secret, CONTEXT, length=KEY_BYTES)))
 
     @property
     def public_key(self) -> str:
-        """The 32 bytes of the public key, base64."""
         return base64.b64encode(self.public_bytes).decode()
 
     @property
     def public_bytes(self) -> bytes:
-        """The public key as RFC 8032 writes it."""
         return self.key.public_key().public_bytes_raw()
 
     def sign(self, message: bytes) -> bytes:
@@ -62,12 +59,10 @@ def derived(secret: str, context: bytes, *, length: int) -> bytes:
 
 
 def key_id(public_key: str) -> str:
-    """Return a short name of a public key: 16 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(decoded_key(public_key)).hexdigest()[:16]
 
 
 def is_signed(message: bytes, signature: bytes, *, public_key: bytes) -> bool:
-    """Say whether the owner of a public key signed a message."""
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
     except InvalidSignature:

@@ -54,7 +54,6 @@ class Counter(Protocol):
 
 
 def missing() -> CounterMissing:
-    """Return the refusal of a site whose counter is not there."""
     return CounterMissing(
         as_message("The counter outside the database is missing, so nothing is admitted (manage.py ledger_counter)")
     )
@@ -105,7 +104,6 @@ def keep_newest(marks: dict[AccountIdentity, Mark], account: AccountIdentity, ma
 
 
 def row_of(account: AccountIdentity, mark: Mark) -> dict[str, object]:
-    """Return a mark as it is written down."""
     row = {
         "scope": account.scope,
         "opened_at": account.opened_at.isoformat(),

@@ -20,8 +20,6 @@ SETTLEMENTS = ("commit", "charge", "void")
 
 
 class AccountUnit(models.TextChoices):
-    """Whose presence the guarantee hides."""
-
     RECORD = "record", _("one record")
     CONTRIBUTOR = "contributor", _("one contributor")
     # Of one person to one question whose text is public; all answers of a person are as many units.
@@ -31,23 +29,17 @@ class AccountUnit(models.TextChoices):
 
 
 class AccountAdjacency(models.TextChoices):
-    """Which two pools count as neighbours."""
-
     NULL = "null", _("one replaced by an empty slot")
     ADD_REMOVE = "add_remove", _("one added or removed")
     REPLACE = "replace", _("one replaced by another")
 
 
 class Filter(models.TextChoices):
-    """The composition rule that admits an operation."""
-
     PURE = "pure", _("sums of epsilon and delta")
     ZCDP = "zcdp", _("sums of rho and delta")
 
 
 class EntryKind(models.TextChoices):
-    """What an entry does to its account."""
-
     GRANT = "grant", _("account opened")
     LIMIT_CHANGE = "limit_change", _("limit changed")
     RESERVE = "reserve", _("reserved")
@@ -142,7 +134,6 @@ class BudgetAccount(models.Model):
 
     @property
     def slug(self) -> str:
-        """Name of an account over several projects in addresses."""
         return self.scope.removeprefix("population:")
 
     @property

@@ -98,13 +98,11 @@ def follow(account: BudgetAccount, *, like: BudgetAccount, actor: Actor) -> None
 
 
 def refuse_other_key(population: BudgetAccount) -> None:
-    """Refuse where the site's key of pseudonyms is not the one the population's people are known by."""
     if broken := rule_of_other_key(population):
         raise UnsoundCombination(broken)
 
 
 def rule_of_other_key(population: BudgetAccount) -> str:
-    """Return the rule that the site's key of pseudonyms breaks, or nothing."""
     if population.key_fingerprint == key_fingerprint():
         return ""
     return as_message(

@@ -33,8 +33,6 @@ LARGEST_AMOUNT = 1e6
 
 
 class FixedTerms(Protocol):
-    """The fixed terms of an account."""
-
     unit: str
     adjacency: str
     filter: str

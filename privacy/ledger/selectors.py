@@ -55,7 +55,6 @@ class Guarantee:
 
     @property
     def left_wording(self) -> str:
-        """What is left in the currency the filter admits by."""
         if self.rho_limit is None:
             return f"epsilon={self.epsilon_left:.6g} delta={self.delta_left:.3g}"
         return f"rho={max(0.0, self.rho_limit - self.rho_spent):.6g} delta={self.delta_left:.3g}"
@@ -80,7 +79,6 @@ class Remainder:
 
 
 def last_entry(account: BudgetAccount) -> LedgerEntry | None:
-    """Return the newest entry of an account, which carries its totals."""
     return LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
 
 
@@ -106,7 +104,6 @@ def guarantee(account: BudgetAccount) -> Guarantee:
 
 
 def guarantees(accounts: Iterable[BudgetAccount]) -> dict[int, Guarantee]:
-    """Return the guarantee of each account by its id, in one statement."""
     known = {account.pk: account for account in accounts}
     newest = LedgerEntry.objects.filter(account__in=known).order_by("account", "-sequence").distinct("account")
     last = {entry.account_id: entry for entry in newest}
@@ -163,7 +160,6 @@ def as_it_counts(account: BudgetAccount, cost: Cost) -> Cost:
 
 
 def entries_of(accounts: QuerySet[BudgetAccount], *, after: int = 0) -> QuerySet[LedgerEntry]:
-    """Return the entries of accounts in the order of their chains, those numbered above `after`."""
     found = LedgerEntry.objects.filter(account__in=accounts, sequence__gt=after)
     return found.select_related("account", "parent").order_by("account", "sequence")
 
@@ -193,12 +189,10 @@ def statement(*accounts: BudgetAccount) -> QuerySet[LedgerEntry]:
 
 
 def spending_by_mechanism(account: BudgetAccount) -> list[Spending]:
-    """Return what each mechanism has spent, most first."""
     return _spending(account, "mechanism")
 
 
 def spending_by_subject(account: BudgetAccount) -> list[Spending]:
-    """Return what each subject (a round, an upload) has spent, most first."""
     return _spending(account, "subject")
 
 
@@ -208,7 +202,6 @@ def spending_by_person(account: BudgetAccount) -> list[Spending]:
 
 
 def top_spenders(account: BudgetAccount) -> list[Spending]:
-    """Return the few mechanisms that spent most."""
     return spending_by_mechanism(account)[:TOP_SPENDERS]
 
 
@@ -251,7 +244,6 @@ def _can_pay(account: BudgetAccount, charges: Sequence[Charge]) -> bool:
 
 
 def quota_of(account: BudgetAccount) -> BudgetAccount | None:
-    """Return the account as it is stored, with its parent, if it has one."""
     return BudgetAccount.objects.select_related("parent").filter(pk=account.pk, parent__isnull=False).first()
 
 
@@ -274,7 +266,6 @@ def shared_charge(quota: BudgetAccount, event: Event, *, entry: int = 1) -> Char
 
 
 def accounts_with_open_reservations() -> QuerySet[BudgetAccount]:
-    """Return the accounts on which some reservation is not settled."""
     newest = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-sequence")
     return BudgetAccount.objects.alias(held=Subquery(newest.values("open_reservations")[:1])).filter(held__gt=0)
 
@@ -312,7 +303,6 @@ def has_numerical_epsilon(account: BudgetAccount) -> bool:
 
 
 def known_numerical_epsilon(now: Guarantee) -> float | None:
-    """Return the epsilon computed before for the account as it stands, if it was."""
     known: float | None = cache.get(_cache_key(now))
     return known
 

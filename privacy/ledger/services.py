@@ -184,7 +184,6 @@ def charge_open(*, entries: QuerySet[LedgerEntry]) -> None:
 
 
 def charge_stale(*, older_than: timedelta) -> int:
-    """Charge every reservation that nobody settled within `older_than`, and return how many those were."""
     settled = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
     deadline = ExpressionWrapper(Now() - older_than, output_field=DateTimeField())
     # What a population repeats is settled with what it repeats.
@@ -240,7 +239,6 @@ def record_post_processing(
 
 
 def actor_name(actor: Actor) -> str:
-    """Return the name an entry keeps of a person."""
     return actor.get_username() if isinstance(actor, AbstractBaseUser) else actor or ""
 
 
@@ -302,7 +300,6 @@ def _settled_already(reservation: LedgerEntry) -> AlreadySettled:
 
 
 def _standing(wanted: Draft) -> LedgerEntry | None:
-    """Return the entry that already stands for the key of `wanted`, if it is the same operation."""
     standing = LedgerEntry.objects.filter(idempotency_key=wanted.idempotency_key).select_related("account").first()
     if standing is None:
         return None
@@ -323,7 +320,6 @@ def _standing(wanted: Draft) -> LedgerEntry | None:
 
 
 def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
-    """Return the newest standing reservation whose series `event` may continue, if it continues one."""
     if not event.needs_parent:
         return None
     voided = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind=EntryKind.VOID)
@@ -352,7 +348,6 @@ def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
 
 
 def _refused_by_all(refused: sharing.SharedRefusal) -> Exception:
-    """Word the refusal of a population's account."""
     error = refused.__cause__
     if isinstance(error, IntegrityError) and broken_rule(error) == "privacy_ledger_within_limit":
         return _too_dear(refused.draft.account, refused.draft)

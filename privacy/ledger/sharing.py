@@ -33,14 +33,12 @@ def shared_key(key: UUID, account: BudgetAccount) -> UUID:
 
 
 def repeat_reservation(entry: LedgerEntry, event: Event) -> None:
-    """Reserve in the population as well, in the transaction that wrote `entry`."""
     quota = _quota_of(entry)
     if quota is not None:
         _repeat(quota, entry, event)
 
 
 def repeat_settlement(entry: LedgerEntry) -> None:
-    """Settle in the population what `entry` settled in the project."""
     quota = _quota_of(entry)
     if quota is not None:
         assert entry.parent is not None
@@ -89,12 +87,10 @@ def unrepeated(quota: BudgetAccount) -> Iterator[tuple[LedgerEntry, str]]:
 
 
 def repeated_account(account: BudgetAccount) -> str:
-    """Return what a population's entries say of the account they repeat."""
     return account.scope[:100]
 
 
 def _quota_of(entry: LedgerEntry) -> BudgetAccount | None:
-    """Return the quota of the account of an entry that was just written; the database said whether there is one."""
     return None if entry.population_id is None else quota_of(entry.account)
 
 

@@ -10,5 +10,4 @@ from privacy.ledger import services as ledger
 
 @shared_task(acks_late=True)
 def charge_stale_reservations_task() -> int:
-    """Charge reservations nobody settled in time, and return how many those were."""
     return ledger.charge_stale(older_than=timedelta(seconds=settings.STALE_RESERVATION_SECONDS))

@@ -94,7 +94,6 @@ def follow_study(*, study_id: int) -> None:
 
 
 def _after_fault(study: CrowdStudy, account: PlatformAccount, fault: PlatformFault) -> dict[str, Any]:
-    """Return what a study keeps of what went wrong, and when to ask again where that may help."""
     if fault.is_token:
         PlatformAccount.objects.filter(pk=account.pk, sealed_token=account.sealed_token).update(fault=fault.message)
         return {"fault": fault.message, "next_at": Now() + LONGEST_PAUSE}
@@ -139,7 +138,6 @@ def _take_turn(study: CrowdStudy, account: PlatformAccount) -> bool:
 
 
 def _opened(study: CrowdStudy, account: PlatformAccount, interface: Prolific) -> StudyThere | None:
-    """Return the study as the platform has it, opened now if it was not yet; nothing where it is discarded."""
     if study.external_id:
         return interface.study(study.external_id)
     there = None

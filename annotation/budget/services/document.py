@@ -87,7 +87,6 @@ def _entries(account: BudgetAccount, last: int) -> Iterator[str]:
 
 
 def _entry(row: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry as the chain covers it, with two fields for reading that it does not cover."""
     moment = row["created_at"]
     key = row["idempotency_key"]
     return row | {

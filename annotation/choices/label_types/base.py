@@ -22,8 +22,6 @@ LAST_STEP: Final = "-"
 
 
 class Teaching(StrEnum):
-    """What answers say to a model, which an estimator must be made for."""
-
     CLASSES = "classes"
     SETS = "sets"
     CONFIRMATIONS = "confirmations"
@@ -63,7 +61,6 @@ class LabelType(FreeChoice):
         """Return the name of an answer in files, or a list of names where it may have several."""
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
-        """Return what the answers to one question agree on, None where they do not."""
         return majority(votes)
 
     def targets(
@@ -133,7 +130,6 @@ class NamesSeveral(Protocol):
 
 
 def refusal_of(kind: LabelType, choice: int, n_classes: int) -> str:
-    """Say why a number is no answer, empty where it is one."""
     if isinstance(kind, NamesSeveral):
         return kind.refusal(choice, n_classes)
     possible = kind.possible(n_classes)
@@ -143,5 +139,4 @@ def refusal_of(kind: LabelType, choice: int, n_classes: int) -> str:
 
 
 def places_of_answer(kind: LabelType, choice: int) -> tuple[int, ...]:
-    """Return the positions of the classes that an answer names."""
     return kind.places(choice) if isinstance(kind, NamesSeveral) else (choice,)

@@ -15,7 +15,6 @@ LABEL_TYPES: tuple[type[LabelType], ...] = (ChooseOne, ChooseSeveral, ConfirmGue
 
 
 def label_type_of(name: str, settings: Mapping[str, Any]) -> LabelType:
-    """Return a type of label, by the name under which projects store it, with the parameters of a project."""
     found = CATALOGUE.find(Kind.LABEL_TYPE, name)
     if found is None or not issubclass(found, LabelType):
         raise KeyError(name)

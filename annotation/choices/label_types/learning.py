@@ -43,7 +43,6 @@ class LearnsLabels(Choice):
 
     @property
     def delta(self) -> float:
-        """What its noise leaves outside epsilon."""
         return 0.0
 
     def release(self, settings: Mapping[str, Any]) -> Event | None:
@@ -56,13 +55,11 @@ class LearnsLabels(Choice):
 
 
 def chosen_estimator(settings: Mapping[str, Any]) -> type[LearnsLabels] | None:
-    """Return what the settings of a project name to learn with, None where they name nothing that is known."""
     found = chosen_of(Kind.ESTIMATOR, settings)
     return found if found is not None and issubclass(found, LearnsLabels) else None
 
 
 def learn_responses() -> str:
-    """Name what learns from randomised answers alone."""
     return ", ".join(each.name for each in _learners() if each.learns_responses)
 
 

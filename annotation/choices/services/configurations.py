@@ -25,7 +25,6 @@ def in_document(name: str) -> bool:
 
 
 def document_of(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the document that settings make: what is chosen, with all of its parameters, and nothing else."""
     document: dict[str, dict[str, Any]] = {}
     for choice in CATALOGUE.chosen(settings):
         document.setdefault(choice.kind.section, {}).update(choice.of(settings).document())
@@ -33,13 +32,11 @@ def document_of(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def document_digest(document: Mapping[str, Any]) -> str:
-    """Return the digest of a document, whatever the order of its names."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def store_project(*, settings: Mapping[str, Any], document: Mapping[str, Mapping[str, Any]]) -> Project:
-    """Store a project with the first version of its configuration, which its columns are checked with."""
     number = next_number(Project)
     actor = settings["created_by"]
     with transaction.atomic():
@@ -76,7 +73,6 @@ def set_settings(*, project: Project, changes: Mapping[str, Any], actor: Abstrac
 def change_settings(
     *, project: Project, changes: Mapping[str, Any], kinds: Collection[Kind], actor: AbstractBaseUser | None
 ) -> Project:
-    """Store other settings of kinds that no guarantee rests on, and return the project as it stands then."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         settings = settings_with(locked, changes)

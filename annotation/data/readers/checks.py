@@ -36,7 +36,6 @@ Convert = Callable[[Any], Any]
 
 
 def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
-    """Return the rows of a batch that pass, and the first reason of each that does not."""
     bad: dict[int, BadRow] = {}
 
     def convert(name: str, rule: Convert) -> list[Any]:
@@ -108,7 +107,6 @@ def owners_columns(cells: Mapping[str, str | None], layout: Layout) -> dict[str,
 
 
 def read_owner_cell(cell: Any) -> str | None:
-    """Return a cell as text for people to read, None for an empty one."""
     if cell is None or cell == "":
         return None
     if isinstance(cell, bool) or not isinstance(cell, str | int | float | date | time | Decimal):
@@ -136,7 +134,6 @@ def stored_label(cell: Any, places: Mapping[str, int], sets: NamesSeveral | None
 
 
 def read_label_set(cell: Any, places: Mapping[str, int], sets: NamesSeveral) -> int:
-    """Return the number of a set: a list of names, the JSON of one, one name, or several with `|` between them."""
     named = [str(name).strip() for name in _names_in(cell, places)]
     if any(name not in places for name in named):
         raise BadCell(NOT_A_CLASS)
@@ -192,7 +189,6 @@ def read_number(cell: Any, *, may_be_empty: bool) -> float | int | None:
 
 
 def read_category(cell: Any, categories: set[str], *, other: bool, may_be_empty: bool) -> str | None:
-    """Return a declared category, or any text where the column declares others."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         if may_be_empty:
             return None

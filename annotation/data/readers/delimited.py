@@ -130,7 +130,6 @@ class DelimitedReader:
         return [BadRow(line, "", reason) for line in range(start, end + 1)]
 
     def _find_header(self, default_delimiter: str) -> list[str]:
-        """Read the header and settle the delimiter: the first that splits the header into all columns asked for."""
         layout = self._layout
         first = ""
         while not first.strip("\r\n"):

@@ -18,7 +18,6 @@ CELL_END = "\x1f"
 
 
 def text_digests(texts: Sequence[str | None], *, key: bytes) -> Digests:
-    """Return the digest of each text, `BLANK` for one without a letter or a digit."""
     return _hashed(fold_texts(pa.array(texts, pa.large_string())), key=key)
 
 
@@ -42,14 +41,12 @@ def image_digests(pixels: NDArray[np.uint8], *, key: bytes) -> Digests:
 
 
 def known_digests(parts: Sequence[Digests]) -> Digests:
-    """Return the distinct digests of rows that say something, in order."""
     distinct: Digests = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
     said: Digests = distinct[distinct != BLANK]
     return said
 
 
 def rows_among(digests: Digests, known: Digests) -> NDArray[np.int64]:
-    """Return the places of the rows that are among `known`, which is in order."""
     if not len(known):
         return np.empty(0, dtype=np.int64)
     places = np.minimum(np.searchsorted(known, digests), len(known) - 1)

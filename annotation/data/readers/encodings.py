@@ -57,7 +57,6 @@ def settled_encoding(head: bytes, declared: str | None) -> Encoding:
 
 
 def _seems_wide(head: bytes) -> bool:
-    """Say whether every other byte of the first line is zero, as of plain letters in UTF-16."""
     first = head[:64].split(b"\n", 1)[0]
     zeros = max(first[::2].count(0), first[1::2].count(0))
     return len(first) >= 4 and zeros * 2 >= len(first) - 1

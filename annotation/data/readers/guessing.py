@@ -17,7 +17,6 @@ PIXEL_NAMES = ("pixels", "image", "picture")
 
 
 def guess_columns(columns: Sequence[str], layout: Layout, *, controls: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a mapping for what `layout` wants: columns whose names say so, and what is left if that is one choice."""
     free = list(dict.fromkeys(columns))
     found: dict[str, Any] = {}
 
@@ -46,7 +45,6 @@ def guess_columns(columns: Sequence[str], layout: Layout, *, controls: Sequence[
 
 
 def remembered(mapping: Mapping[str, Any], columns: Sequence[str], controls: Sequence[str] = ()) -> bool:
-    """Say whether every column an earlier mapping names is there again."""
     named = [mapping[role] for role in ("text", "contributor", "pixels", "id") if mapping.get(role)]
     named += [*mapping.get("features", {}).values(), *mapping.get("metadata", ())]
     label = mapping.get("label")
@@ -54,7 +52,6 @@ def remembered(mapping: Mapping[str, Any], columns: Sequence[str], controls: Seq
 
 
 def _take_features(layout: Layout, free: list[str]) -> dict[str, str]:
-    """Return the source of each declared column whose name says so, and take those out of `free`."""
     features = {}
     for column in layout.declared:
         name = column["name"]

@@ -68,7 +68,6 @@ class JsonLinesReader:
 
 
 def _cells_at_once(lines: list[str], names: Sequence[str]) -> dict[str, list[Any]] | None:
-    """Return the cells of lines that each hold one object with every name, without a step of Python for each line."""
     try:
         read = list(map(SCAN, lines, repeat(0)))
         rows = [row for row, _ in read]

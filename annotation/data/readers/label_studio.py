@@ -33,8 +33,6 @@ TIE = as_message("has answers that disagree, and no class has the most of them")
 
 @dataclass(frozen=True, slots=True)
 class ControlAnswer:
-    """What one annotation says by one control."""
-
     people: frozenset[str]
     is_truth: bool
     choices: tuple[str, ...]
@@ -49,7 +47,6 @@ class ExportedTask:
 
     @property
     def data(self) -> dict[str, Any] | None:
-        """Its fields, None where it is no object."""
         first = self.entries[0]
         if not isinstance(first, dict):
             return None
@@ -74,7 +71,6 @@ class ExportedTask:
         return found
 
     def answers(self, control: str) -> Iterator[ControlAnswer]:
-        """Yield what counts of what was answered by one control."""
         for entry in self.entries:
             if not is_full(entry):
                 if control in entry:
@@ -112,15 +108,12 @@ class LabelStudioReader:
         layout.require([*(name for name in first if name not in labels), *labels])
 
     def controls(self) -> tuple[str, ...]:
-        """Names of the controls that were answered in the first tasks."""
         return tuple(sorted(set().union(*(task.controls() for task in self._head))))
 
     def people(self) -> tuple[str, ...]:
-        """Names of who answered the first tasks."""
         return tuple(sorted(set().union(*(task.people() for task in self._head))))
 
     def fields(self) -> tuple[str, ...]:
-        """Names of the fields of the first tasks, in their order."""
         hidden = FLAT_FIELDS | {"annotations"} if not is_full(self._head[0].entries[0]) else frozenset()
         return tuple(dict.fromkeys(name for task in self._head for name in task.data or {} if name not in hidden))
 
@@ -162,7 +155,6 @@ class LabelStudioReader:
             yield ExportedTask(held[0][0], tuple(entry for _, entry in held))
 
     def _values(self) -> Iterator[Any]:
-        """Yield the values of a list of any length, holding one and a piece of the file at once."""
         pieces = self._source.text()
         text, at, count, wanted = "", 0, 0, "["
         while True:
@@ -204,12 +196,10 @@ def broken_list(count: int) -> InvalidUpload:
 
 
 def is_full(entry: Any) -> bool:
-    """Say whether an entry is a task of a full export."""
     return isinstance(entry, dict) and isinstance(entry.get("data"), dict)
 
 
 def task_key(number: int, entry: Any) -> tuple[str, Any]:
-    """Return what entries about one task share, and no two tasks."""
     if isinstance(entry, dict) and not is_full(entry) and "annotation_id" in entry and entry.get("id") is not None:
         return "id", json.dumps(entry["id"])
     return "number", number
@@ -228,14 +218,12 @@ def results_of(task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str,
 
 
 def answering_people(annotation: dict[str, Any], item: dict[str, Any]) -> frozenset[str]:
-    """Return the names of who answered: the exporter's own, and the one our own export notes."""
     meta = item.get("meta")
     ours = meta.get("annotator") if isinstance(meta, dict) else None
     return identities(annotation.get("completed_by")) | identities(ours)
 
 
 def identities(person: Any) -> frozenset[str]:
-    """Return every name of a person, who may be a number, an address, or an object with both."""
     if isinstance(person, dict):
         return frozenset(str(person[name]) for name in ("id", "email") if person.get(name) is not None)
     return frozenset() if person is None or isinstance(person, list) else frozenset({str(person)})
@@ -269,7 +257,6 @@ def settled(answers: Sequence[ControlAnswer], layout: Layout) -> str | list[str]
 
 
 def settled_set(answers: Sequence[ControlAnswer]) -> list[str]:
-    """Return the classes that more than half of the answers name, none where more than half of them name none."""
     if not answers:
         raise BadCell(NO_ANSWER)
     named = Counter(name for answer in answers for name in set(answer.choices))

@@ -157,7 +157,6 @@ def written_bytes(column: pa.Array) -> int:
 
 
 def longest_cell(column: pa.Array) -> int:
-    """Return the bytes of the longest text or bytes in a column, 0 where it holds neither."""
     words = column.dictionary if pa.types.is_dictionary(column.type) else column
     if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type) or pa.types.is_binary(words.type)):
         return 0

@@ -13,8 +13,6 @@ PREVIEW_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class PreviewColumn:
-    """A column that is read: what it is called in the file, what for, and what stands in it."""
-
     name: str
     role: str
     declared: str = ""
@@ -98,7 +96,6 @@ def _columns(layout: Layout) -> Iterable[PreviewColumn]:
 
 
 def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[PreviewCell]:
-    """Check one column alone, so that one bad cell hides no other."""
     alone = replace(
         layout,
         kind="table" if column.declared else "text",

@@ -163,7 +163,6 @@ def _detected(file: BinaryIO, name: str, declared: str | None) -> Detected:
 
 
 def _refuse_other_sheets(head: bytes, tail: bytes) -> None:
-    """Name the files of spreadsheets that are not read, and say what to do."""
     if head.startswith(OLD_EXCEL):
         raise InvalidUpload(
             "file: is an Excel workbook of the old kind (.xls), or one with a password; save it without one as .xlsx, "

@@ -45,8 +45,6 @@ DAMAGED = as_message("address: a file of the table is no Parquet file, or is cut
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """Columns of a table by name, and by their ids in the files of an Iceberg table, where names may be others."""
-
     text: str
     contributor: str | None
     text_id: int | None = None
@@ -122,7 +120,6 @@ def digest_of(file: StoredFile, footer: bytes) -> str:
 
 
 def snapshot_of(files: Iterable[TableFile], *, secret: bytes, noted: dict[str, Any] | None = None) -> str:
-    """Return the id of a snapshot under the secret of a registration, in hexadecimal."""
     named: Any = [[file.name, file.row_count, file.sha256] for file in files]
     if noted is not None:
         named = {"noted": noted, "files": named}
@@ -138,7 +135,6 @@ def no_column_of_texts(role: str, name: str) -> InvalidUpload:
 
 
 def _name_of(schema: pa.Schema, role: str, name: str, number: int) -> str:
-    """Return the name that a file of an Iceberg table has for a column."""
     found = [each.name for each in schema if (each.metadata or {}).get(FIELD_ID) == str(number).encode()]
     if len(found) != 1:
         raise InvalidUpload(
@@ -217,7 +213,6 @@ def table_rows(
 
 
 def parts_of(file: PoolFile, group_rows: Sequence[int]) -> Iterator[PoolFile]:
-    """Yield a file as parts of whole row groups, in their order."""
     first_group, first_row, rows = 0, file.first_row, 0
     for group, count in enumerate(group_rows):
         if rows and rows + count > TASK_ROWS:
@@ -228,7 +223,6 @@ def parts_of(file: PoolFile, group_rows: Sequence[int]) -> Iterator[PoolFile]:
 
 
 def cut_by_groups(files: Sequence[TableFile]) -> Callable[[PoolFile], Iterator[PoolFile]]:
-    """Return what cuts a file of a table into parts that are read one by one."""
     groups = {file.name: file.group_rows for file in files}
     return lambda file: parts_of(file, groups[file.name])
 
@@ -245,7 +239,6 @@ def check_unchanged(store: TableStore, file: PoolFile) -> None:
 
 
 def texts_of(column: pa.Array) -> pa.Array:
-    """Return texts that may be stored, and null for every other cell."""
     return _each_word(column, _passing_texts, pa.large_string())
 
 
@@ -267,14 +260,12 @@ def _parquet(
 
 
 def _named(texts: pa.Array, people: pa.Array) -> pa.RecordBatch:
-    """Return rows with both; a row without a text or without a name is a slot, and nobody's."""
     slots = pc.or_(pc.is_null(texts), pc.is_null(people))
     text = pc.if_else(slots, pa.scalar(None, type=texts.type), texts)
     return pa.record_batch([text, pc.if_else(slots, pa.scalar(NOBODY, type=people.type), people)], schema=POOL_SCHEMA)
 
 
 def _each_word(column: pa.Array, rule: Callable[[list[Any]], list[Any]], kind: pa.DataType) -> pa.Array:
-    """Apply a rule once to every value of a batch and put what it makes in the place of each."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     named = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
     if not named.any():

@@ -119,7 +119,6 @@ class Layout:
 
     @property
     def optional(self) -> set[str]:
-        """Names of columns that a row may lack where each row names its own."""
         needed = {self.text, self.label, self.pixels, *(self.source_of(column["name"]) for column in self.declared)}
         return {name for name in (self.contributor, self.owner_id, *self.metadata) if name} - needed
 
@@ -153,7 +152,6 @@ class BadRowReport:
     kept: list[BadRow] = field(default_factory=list)
 
     def add(self, rows: list[BadRow], *, count: int | None = None) -> None:
-        """Count the bad rows of one batch or part, of which only the first ones were kept."""
         self.count += len(rows) if count is None else count
         self.kept += rows[: BAD_ROWS_KEPT - len(self.kept)]
 

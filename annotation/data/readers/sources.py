@@ -17,8 +17,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class FileRange:
-    """Bytes of a file from `start` to `stop`, read as a file of their own."""
-
     def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
         self._file = file
         self._left = stop - start

@@ -33,8 +33,6 @@ class StoredFile:
 
 
 class TableStore(Protocol):
-    """Where the files of one table lie."""
-
     def listed(self) -> list[StoredFile]:
         """Return the Parquet files, sorted by name; `InvalidUpload` names what stands in the way."""
 
@@ -102,7 +100,6 @@ class FolderTable:
                     yield str((Path(folder) / name).relative_to(self._place))
 
     def _refuse_detour(self, name: str = "") -> None:
-        """Refuse what a link on the way leads out of the root."""
         place = Path(os.path.realpath(self._place / name))
         if not place.is_relative_to(os.path.realpath(self._root)):
             raise InvalidUpload(NOT_ALLOWED)
@@ -136,7 +133,6 @@ class BucketTable:
         return StoredFile(name, size, version)
 
     def read(self, file: StoredFile, start: int, length: int) -> bytes:
-        """Return some of its bytes, of the version that was found."""
         return cast(
             bytes, self._storage.object_part(self._bucket, self._key_of(file.name), start, length, file.version)
         )

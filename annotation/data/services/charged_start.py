@@ -47,7 +47,6 @@ def start_delta(project: Project, epsilon: float) -> float:
 
 
 def _training_of(project: Project) -> tuple[float | None, float]:
-    """Return epsilon, None where answers pay for it, and delta of one training of the project."""
     trained = chosen_estimator(project.settings)
     if trained is None:
         return None, 0.0

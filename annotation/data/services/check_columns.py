@@ -77,7 +77,6 @@ def _pools(project: Project) -> Iterable[dict[str, Any]]:
 
 
 def _difference(checks: Beside, pools: list[Beside]) -> Message | None:
-    """Say what tells checks from the newest of the pool, where they look like none of it."""
     if not pools or checks in pools:
         return None
     return checks.difference_from(pools[0])

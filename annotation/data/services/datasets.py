@@ -260,7 +260,6 @@ def _copy(
     pool: pool_files.PoolWriter | None,
     tell: Callable[[int], None],
 ) -> int:
-    """Stream the rows into the open transaction, or into columns, and return how many were stored."""
     with ExitStack() as stack:
         stack.enter_context(collector_paused())
         writer: RecordWriter | pool_files.PoolWriter
@@ -346,7 +345,6 @@ def _write_report(dataset: Dataset, report: BadRowReport) -> None:
 
 
 def _keep_pixels(dataset: Dataset, job: Job, spool: "File[bytes]") -> str:
-    """Store the pixel file under a name of this attempt, and remove what killed attempts left."""
     folder = str(dataset.upload.name).rpartition("/")[0]
     for attempt in range(1, job.attempt):
         files.delete(f"{folder}/pixels-{attempt}.npy")

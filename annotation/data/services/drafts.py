@@ -79,7 +79,6 @@ def map_draft(*, draft: UploadDraft, mapping: Mapping[str, Any]) -> UploadDraft:
 
 
 def read_draft_as(*, draft: UploadDraft, reading: Mapping[str, Any]) -> UploadDraft:
-    """Read the file another way and start over with what it suggests then."""
     shape = shape_of_draft(draft, reading)
     mapping = mappings.suggested_mapping(project=draft.project, role=draft.role, shape=shape, reading=reading)
     return map_draft(draft=draft, mapping=mapping)

@@ -148,7 +148,6 @@ def forget_exports() -> int:
 
 
 def _is_wanted(name: str) -> bool:
-    """Say whether an export has the file, or an attempt writes it at this moment."""
     key, _, attempt = name.rpartition("/")[2].partition("-")
     if not (key.isdecimal() and attempt.isdecimal()):
         return False

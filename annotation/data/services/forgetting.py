@@ -143,7 +143,6 @@ def black_out_pixels(dataset: Dataset) -> None:
 
 
 def _replace_pixels(dataset: Dataset, old: str, rows: NDArray[np.int64]) -> None:
-    """Store the pixels without some rows under a name that tells how many those are, then delete what was there."""
     folder, _, name = old.rpartition("/")
     new = f"{folder}/{EMPTIED.sub('', name.removesuffix('.npy'))}-{len(rows)}.npy"
     if new != old:

@@ -134,7 +134,6 @@ def discard_parts(dataset: Dataset) -> None:
 
 
 def _take(dataset_id: int) -> ImportPart | None:
-    """Lock the first free part of an upload that is still being read."""
     free = _parts_under_way(dataset_id).filter(stored=False).select_related("dataset__project")
     return free.select_for_update(of=("self",), skip_locked=True).order_by("number").first()
 
@@ -146,7 +145,6 @@ def _parts_under_way(dataset_id: int) -> QuerySet[ImportPart]:
 
 
 def _write(part: ImportPart, check: Check | None) -> None:
-    """Read a part into files, in the caller's transaction."""
     folder = str(part.dataset.upload.name).rpartition("/")[0]
     writer: Sink = (pool_files.PoolWriter if part.dataset.in_columns else records.EncodedRows)(folder)
     try:
@@ -161,7 +159,6 @@ def _write(part: ImportPart, check: Check | None) -> None:
 
 
 def _read(part: ImportPart, sink: Sink, check: Check | None) -> None:
-    """Read a part into a sink and note on it what was found."""
     dataset = part.dataset
     layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
     kept = str(dataset.upload.name)

@@ -87,8 +87,6 @@ class ExportFormat(StrEnum):
 
 
 class FileKind(NamedTuple):
-    """Words, ending and media type of a format."""
-
     words: str
     ending: str
     media_type: str
@@ -124,7 +122,6 @@ def export_labels(
 def _chunks(
     project: Project, *, history: bool, count: Callable[[int], None] | None = None
 ) -> Iterator[Sequence[LabelRow]]:
-    """Yield rows in the order of `COLUMNS`, a bounded number at once."""
     classes, kind = [str(name) for name in project.classes], _label_type(project)
     places = counts_as(project.classes, project.merged_classes)
     with connection.chunked_cursor() as cursor:
@@ -140,7 +137,6 @@ def _label_type(project: Project) -> LabelType:
 
 
 def _row(row: LabelRow, classes: list[str], asked: LabelType, places: Sequence[int]) -> LabelRow:
-    """Put names in place of positions: the answer as it was given, the rest as it counts since classes were merged."""
     query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *rest = row
     suggested, percent, shown, kind, owner_id, pairs = rest
 
@@ -161,7 +157,6 @@ def _metadata(pairs: str | None) -> dict[str, str | None] | None:
 
 
 def _declared(project: Project) -> list[str]:
-    """Return the columns that any upload to the project keeps for people, in the order in which they came."""
     kept = Dataset.objects.filter(project=project, mapping__has_key="metadata").order_by("pk")
     return list(
         dict.fromkeys(str(name) for names in kept.values_list("mapping__metadata", flat=True) for name in names)

@@ -34,7 +34,6 @@ class PictureSpool:
                 self._file.write(picture.content)
 
     def copy_beside(self, dataset: Dataset, lease: attempts.Lease) -> None:
-        """Store them beside the upload's records, in the caller's transaction, which has stored those."""
         if not any(self._sizes):
             return
         rows = Record.objects.filter(dataset=dataset).order_by("row_number")
@@ -60,8 +59,6 @@ class ShownImage:
 
 @dataclass(frozen=True, slots=True)
 class ImageAhead:
-    """How large an image is, and the image itself where it is small enough to come with its page."""
-
     width: int
     height: int
     small: ShownImage | None

@@ -49,7 +49,6 @@ def unheard(read: int) -> None:
 
 
 def records(dataset: Dataset, tell: Tell = unheard, *, contributors: bool = True) -> Iterator[pa.RecordBatch]:
-    """Stream an upload in the order of its rows, which is the order of the coins."""
     if registered.source_of(dataset) is not None:
         raise UnsoundCombination("Rows of a registered table are read by its gate alone, which pays for it.")
     yield from (_columns if dataset.in_columns else _rows)(dataset, tell, contributors)
@@ -68,7 +67,6 @@ def _tell_after(tell: Tell, before: int, read: int) -> None:
 
 
 def files_of(*uploads: Dataset) -> list[PoolFile]:
-    """Return the files of uploads, one upload after the other, in the order of their rows."""
     found: list[PoolFile] = []
     first = 0
     for upload in uploads:
@@ -87,7 +85,6 @@ def file_rows(file: PoolFile, contributors: bool) -> Iterator[pa.RecordBatch]:
 
 
 def current_content(file: PoolFile) -> tuple[bytes, str]:
-    """Return the bytes of a part as it stands now, and the digest they must have."""
     for _ in range(TRIES):
         part = PoolPart.objects.get(pk=file.number)
         try:
@@ -98,7 +95,6 @@ def current_content(file: PoolFile) -> tuple[bytes, str]:
 
 
 def content_of(part: PoolPart) -> bytes:
-    """Return the bytes of a part's file, unchecked."""
     with default_storage.open(part.file) as stored:
         content: bytes = stored.read()
     return content
@@ -236,7 +232,6 @@ def drop_unknown(dataset: Dataset) -> None:
 
 
 def known_files() -> set[str]:
-    """Return the names of all files of columns that belong to an upload, or to one that is being read."""
     under_way = ImportPart.objects.exclude(pool_files=[]).values_list("pool_files", flat=True)
     return set(PoolPart.objects.values_list("file", flat=True)) | {each["file"] for part in under_way for each in part}
 
@@ -301,7 +296,6 @@ def held_rows(parts: "QuerySet[PoolPart]") -> int:
 
 
 def _is_counted(project: Project) -> bool:
-    """Say whether the database counts how many records each person of a population brought to a project."""
     account = BudgetAccount.objects.get(pk=project.pool_account_id)
     return account.unit == "record" and quota_of(account) is not None
 

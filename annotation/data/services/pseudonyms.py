@@ -12,7 +12,6 @@ TABLE = b"contributors of a registered table\0"
 
 
 def site_pseudonyms() -> Pseudonyms:
-    """Return the pseudonyms of people whose rows this site keeps."""
     return Pseudonyms(_site_key())
 
 

@@ -56,7 +56,6 @@ class RecordWriter:
         self._send(TRAILER)
 
     def _heads(self, count: int) -> pa.Array:
-        """Return the number of fields, the dataset and the row number of each row, encoded."""
         heads = np.empty(count, dtype=HEAD)
         heads["fields"], heads["length_1"], heads["length_2"] = len(RECORD_TYPES), 8, 8
         heads["dataset"] = self._dataset_id
@@ -65,8 +64,6 @@ class RecordWriter:
 
 
 class EncodedRows:
-    """Write rows, encoded, into a file beside the upload."""
-
     def __init__(self, folder: str) -> None:
         self._name = f"{folder}/{PREFIX}{secrets.token_hex(8)}.arrow"
         self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close` or `discard`
@@ -126,19 +123,16 @@ def fixed(rows: "np.ndarray[Any, Any]") -> pa.Array:
 
 
 def nothing(count: int) -> list[pa.Array]:
-    """Return a column of NULLs, encoded."""
     return [fixed(np.full(count, -1, dtype=">i4"))]
 
 
 def sized(values: Sequence[str | bytes | None]) -> list[pa.Array]:
-    """Return lengths and bytes of texts or of bytes, a NULL as a length of -1."""
     cells = pa.array(values, pa.binary())
     lengths = pc.binary_length(cells).fill_null(-1)
     return [fixed(lengths.to_numpy().astype(">i4")), cells.fill_null(b"") if cells.null_count else cells]
 
 
 def whole_numbers(values: Sequence[int]) -> list[pa.Array]:
-    """Return a column of eight-byte numbers, encoded."""
     rows = np.empty(len(values), dtype=[("length", ">i4"), ("value", ">i8")])
     rows["length"], rows["value"] = 8, values
     return [fixed(rows)]

@@ -96,7 +96,6 @@ def checked_address(text: str, *, slug: str) -> tuple[Address, Address]:
 
 
 def metadata_named(text: str) -> str | None:
-    """Return the metadata file of an Iceberg table that an address names, or None where it names the table itself."""
     last = text.rstrip("/").rpartition("/")[2]
     return last if last.endswith(METADATA_SUFFIX) else None
 
@@ -158,7 +157,6 @@ def open_source(dataset: Dataset, address: str, wanted: int | None = None) -> Po
 
 
 def source_of(dataset: Dataset) -> PoolSource | None:
-    """Return the table whose rows an upload is, or None where they are the site's own."""
     return PoolSource.objects.select_related("dataset__project").filter(dataset=dataset).first()
 
 
@@ -172,7 +170,6 @@ def projects_with_tables() -> tuple[str, ...]:
 
 
 def files_now(source: PoolSource, check: Check) -> tuple[list[TableFile], dict[str, Any] | None]:
-    """Return the files of a table from their footers, and the snapshot by its own metadata if it has some."""
     store, columns, wanted = _store_of(source), table_columns(source), source.snapshot_number
     named = metadata_named(source.address)
     with _as_unreadable():
@@ -245,7 +242,6 @@ def _store_of(source: PoolSource) -> TableStore:
 
 @contextmanager
 def _as_unreadable() -> Iterator[None]:
-    """Tell what a file system says as the rule of an address, without a path."""
     try:
         yield
     except OSError:
@@ -327,7 +323,6 @@ def refuse_beside(*, project: Project, role: str, is_table: bool = False) -> Non
 
 
 def _refuse_project(project: Project) -> None:
-    """Refuse projects for whose promise the rows would have to be here."""
     if (project.oracle, project.arrival, project.data_kind) != (Oracle.CROWD, Arrival.POOL, DataKind.TEXT):
         raise InvalidUpload(CROWD_ONLY)
     if project.gate_window is not None:

@@ -135,8 +135,6 @@ def _mark_slots(project: Project, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rows of one kind, the field they are dated by, and how those are erased that are older than a moment."""
-
     rows: Callable[[Project], "QuerySet[Any]"]
     dated: str
     erase_old: Callable[[Project, "QuerySet[Any]", datetime], int]
@@ -148,7 +146,6 @@ class Rule:
         return self.old(project, cutoff).count()
 
     def oldest(self, project: Project, cutoff: datetime) -> datetime | None:
-        """Return when the oldest row was made that is not overdue."""
         found: datetime | None = (
             self.rows(project).filter(**{f"{self.dated}__gte": cutoff}).aggregate(at=Min(self.dated))["at"]
         )
@@ -191,7 +188,6 @@ class RecordRule:
 
 
 def _answered(project: Project) -> QuerySet[Query]:
-    """Return finished questions with when their last answer was given."""
     done = Assignment.objects.filter(query=OuterRef("pk"), finished_at__isnull=False)
     open_ones = Assignment.objects.filter(query=OuterRef("pk"), finished_at=None)
     # Strangers must not learn from what stays where others answered otherwise; experts have such a question to settle.

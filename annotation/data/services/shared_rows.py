@@ -88,7 +88,6 @@ class ComparedRows:
         self.shared = self.shared or len(rows_among(digests, self._known)) > 0
 
     def own(self) -> Iterable[Digests]:
-        """Return the digests of the upload's rows in their order, read again where they were not kept."""
         return self._own or stored_digests(self._dataset)
 
 

@@ -138,7 +138,6 @@ def _refuse_shared(stream: Dataset, values: Sequence[Any]) -> None:
 
 
 def next_records(*, project: Project, next_slot: int, most: int) -> list[Any]:
-    """Return up to `most` waiting records from `next_slot` on, which have no gap."""
     waiting = waiting_posts(project.pk).filter(first_slot__lt=next_slot + most).order_by("first_slot")
     posts = list(waiting.values_list("first_slot", "body"))
     records: list[Any] = [record for _, body in posts for record in json.loads(bytes(body))]
@@ -147,7 +146,6 @@ def next_records(*, project: Project, next_slot: int, most: int) -> list[Any]:
 
 
 def store_records(*, project: Project, first_slot: int, records: Sequence[Any], selected: Sequence[int]) -> None:
-    """Keep the selected of consecutive records and, unless the project drops them, the others, too."""
     stream = stream_dataset(project)
     kept = selected if project.drop_unselected else range(len(records))
     text = project.data_kind == DataKind.TEXT
@@ -195,7 +193,6 @@ def forget_examined(*, project: Project, next_slot: int) -> None:
 
 
 def _standing(post: RecordPost) -> SlotReceipt | None:
-    """Return the receipt of an earlier post with the same key, which must hold the same records."""
     earlier = RecordPost.objects.filter(project=post.project, key=post.key).defer("body").first()
     if earlier is None:
         return None

@@ -20,7 +20,6 @@ class Command(BaseCommand):
     help = "Read a file into a project, showing progress; ends with 1 if nothing was stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Name the file, the project and the columns."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--role", choices=DatasetRole.values, default=DatasetRole.POOL.value)
@@ -55,7 +54,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Receive the file and read it in this process."""
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']}.")
@@ -89,7 +87,6 @@ class Command(BaseCommand):
 
 
 def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options as an upload's mapping."""
     mapping = {key: options[f"{key}_column"] for key in ("text", "label", "contributor", "pixels", "id")}
     mapping |= {key: options[key] for key in ("answers", "annotator", "encoding", "sheet")}
     mapping = {key: name for key, name in mapping.items() if name}

@@ -48,7 +48,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, **options: Any) -> None:
-        """Plan and print."""
         try:
             check_unit(options["unit"], options["texts_per_contributor"])
             answer = _answer(options)
@@ -77,7 +76,6 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _public_plan(options: dict[str, Any]) -> dict[str, Any]:
-    """Plan from public numbers alone, which nothing is charged for."""
     if options["different_texts"] is None or options["most_frequent"] is None:
         raise CommandError("--records needs --different-texts and --most-frequent, too")
     source = PublicSource(options["records"], options["different_texts"], options["most_frequent"])

@@ -111,7 +111,6 @@ def _give(group: Group, *, people: Collection[int] | None = None, given: int | N
 
 
 def by_group() -> Exists:
-    """Return the condition that a group gives the membership."""
     return Exists(
         GroupRole.objects.filter(project=OuterRef("project"), role=OuterRef("role"), group__user=OuterRef("user"))
     )
@@ -137,7 +136,6 @@ def end_ways_in(*, project_id: int, user_id: int) -> list[str]:
 
 
 def _take_back(concerned: QuerySet[Membership]) -> None:
-    """End those of the memberships that nothing gives any more, and give back what their people hold."""
     ordered = concerned.select_for_update().order_by("project_id", "user_id", "role")
     locked = list(ordered.values_list("pk", flat=True))
     ended = list(Membership.objects.filter(~by_group(), pk__in=locked, is_direct=False))
@@ -157,7 +155,6 @@ def _take_back(concerned: QuerySet[Membership]) -> None:
 
 
 def _note(group: Group, *, route: str, people: int) -> None:
-    """Say in the log of every project the group is in that people came or went."""
     for project in Project.objects.filter(group_roles__group=group).distinct().order_by("pk"):
         history.note_effect(
             project=project,

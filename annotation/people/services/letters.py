@@ -93,7 +93,6 @@ def _write_letter(notice_id: int) -> bool:
 
 
 def send_letter(*, letter_id: str) -> None:
-    """Try to send one letter, unless somebody else is at it."""
     with transaction.atomic():
         waiting = Letter.objects.select_for_update(skip_locked=True, of=("self",))
         letter = waiting.filter(pk=letter_id, state=LetterState.WAITING, next_at__lte=Now()).first()
@@ -122,7 +121,6 @@ def send_letter(*, letter_id: str) -> None:
 
 
 def _is_final(error: OSError) -> bool:
-    """Say whether a mail server will never take this letter: it knows no such mailbox."""
     answers = error.recipients.values() if isinstance(error, smtplib.SMTPRecipientsRefused) else ()
     return bool(answers) and all(status >= PERMANENT for status, _words in answers)
 
@@ -132,7 +130,6 @@ def _settle(own: Any, state: LetterState, **more: Any) -> None:
 
 
 def _written(letter: Letter) -> tuple[str, WrittenLetter | None]:
-    """Return where a letter goes and what it says now; nothing where it concerns nobody any more."""
     if letter.invitation_id is not None:
         live = invitations.live_invitations().select_related("project", "created_by")
         invitation = live.filter(pk=letter.invitation_id).first()
@@ -146,7 +143,6 @@ def _written(letter: Letter) -> tuple[str, WrittenLetter | None]:
 
 
 def _still_told(letter: Letter) -> Notice | None:
-    """Return the notice of a letter if its project goes on and the reader still has a part in it."""
     own = Membership.objects.filter(user=letter.person_id).values("project")
     found = Notice.objects.filter(letter=letter, project__in=own).exclude(project__state__in=access.CLOSED)
     return found.select_related("project").first()

@@ -86,14 +86,12 @@ def appoint_manager(*, project: Project, user: User, actor: User) -> LimitReques
 
 
 def appoint_budget_manager(*, account: BudgetAccount, user: User, reason: str, actor: User) -> LimitRequest:
-    """Ask another manager of a population to agree to a further one."""
     if BudgetManager.objects.filter(account=account, user=user).exists():
         raise LimitRequestRefused("This person manages the population already.")
     return _ask(account=account, kind=RequestKind.MANAGER, appointee=user, reason=reason, requested_by=actor)
 
 
 def waiting_appointment(*, project: Project, user: User) -> LimitRequest | None:
-    """Return what a manager has asked for about this person, if nobody has decided on it."""
     asked = LimitRequest.objects.filter(project=project, kind=RequestKind.MANAGER, appointee=user)
     return asked.filter(state=RequestState.OPEN, expires_at__gte=Now()).first()
 
@@ -125,7 +123,6 @@ def refuse_request(*, request_id: int, of: Project | BudgetAccount, actor: User)
 
 
 def expire_requests() -> int:
-    """Close what nobody decided on in time, and return how many those were."""
     late = LimitRequest.objects.filter(state=RequestState.OPEN, expires_at__lt=Now())
     return late.update(state=RequestState.EXPIRED, decided_at=Now())
 
@@ -151,7 +148,6 @@ def _ask(**fields: object) -> LimitRequest:
 
 
 def _open_request(request_id: int, of: Project | BudgetAccount) -> LimitRequest:
-    """Return a request that may still be decided on, under a lock: two managers cannot both decide."""
     expire_requests()
     rows = LimitRequest.objects.select_for_update(of=("self",)).select_related("requested_by", "appointee")
     found = requests_of(of, rows).filter(pk=request_id, state=RequestState.OPEN).first()
@@ -213,7 +209,6 @@ def _change(
     reason: str,
     approved_by: User | None = None,
 ) -> None:
-    """Change a limit once whatever prints the present one was issued anew: both or neither."""
     with transaction.atomic():
         if project is not None:
             limit_changing.send(

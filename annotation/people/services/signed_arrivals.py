@@ -125,7 +125,6 @@ def _claims(token: str) -> dict[str, Any]:
 
 
 def _key(key_id: object) -> jwt.PyJWK:
-    """Return the platform's key of this id, or have a worker look for it."""
     known = PlatformKeys.objects.filter(platform=Platform.PROLIFIC)
     row = known.first()
     if row is None or row.fetched_at is None or row.fetched_at < timezone.now() - KEYS_LAST:

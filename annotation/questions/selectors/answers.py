@@ -36,7 +36,6 @@ def answer_names(project: Project) -> list[str]:
 
 
 def names_several(project: Project) -> bool:
-    """Say whether an answer may name several classes, or none."""
     return isinstance(label_type(project), NamesSeveral)
 
 
@@ -56,12 +55,10 @@ def counted(project: Project, choice: int) -> int:
 
 
 def counting_as(project: Project, choice: int) -> list[int]:
-    """Return the answers that count as one, itself among them."""
     return [choice, *(place for place, into in enumerate(counting_places(project)) if into == choice != place)]
 
 
 def counts_equal(project: Project, answer: str, expected: str) -> Q:
-    """Return the condition that the answers in two columns count as the same one."""
     same = Q(**{answer: F(expected)})
     for into in {one for place, one in enumerate(counting_places(project)) if one != place}:
         group = counting_as(project, into)

@@ -55,7 +55,6 @@ def set_aside(*, project: Project, query: Query) -> None:
 
 
 def set_aside_chosen(*, project: Project, query_ids: Sequence[int]) -> list[int]:
-    """Set open questions aside; return those that were open."""
     if project.settings.get(Kind.RANDOMIZER.key):
         # Which questions get a response would follow what was answered, and nobody charged for that.
         raise InvalidConfiguration("Where answers are randomised questions are set aside by annotators alone.")

@@ -54,7 +54,6 @@ def add_guideline_picture(*, project: Project, data: bytes, description: str, by
 
 
 def bring_guideline_pictures(*, project: Project, by: User) -> None:
-    """Copy the pictures that a new project's guidelines show from projects the person manages."""
     wanted = pictures_in(project.guidelines)
     if not wanted:
         return

@@ -45,7 +45,6 @@ def set_label_budget(
     currency: str,
     actor: AbstractBaseUser | None = None,
 ) -> Project:
-    """Set how many answers may be asked for, and the price."""
     changes = {
         "labels_limit": labels_limit,
         "money_limit": money_limit,
@@ -110,7 +109,6 @@ def complete(*, participant: CrowdParticipant) -> bool:
 
 
 def own_participation(*, participant_id: int | None, user: User, project: Project) -> CrowdParticipant:
-    """Return the participation this session began with, if it is the person's own."""
     found = CrowdParticipant.objects.select_related("link__project").filter(
         pk=participant_id or 0, user=user, link__project=project
     )

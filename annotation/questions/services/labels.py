@@ -82,7 +82,6 @@ def _answer(assignment: Assignment, choice: int, key: UUID | None) -> tuple[Labe
 
 
 def _reopen(assignment: Assignment) -> Label | None:
-    """Return the label the assignment already has, or lease it again if its slot is still free."""
     query = leases.lock_questions(assignment)[assignment.query_id]
     current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
     if current.state == AssignmentState.LABELLED:

@@ -186,7 +186,6 @@ def _count_questions() -> None:
 
 
 def held_by(user: AbstractBaseUser | AnonymousUser, assignment_id: UUID) -> Assignment | None:
-    """Return one of the person's own assignments with its project."""
     row = fetch_one(HELD, [assignment_id, user.pk])
     if row is None:
         return None
@@ -262,7 +261,6 @@ def return_expired_leases() -> int:
 
 
 def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
-    """Say why `claim_next` has nothing for this person."""
     if not selectors.projects_of(user, roles=(Role.ANNOTATOR,)).filter(pk=project.pk).exists():
         return QueueState.NOT_MEMBER
     if project.state != ProjectState.ACTIVE:

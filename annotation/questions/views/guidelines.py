@@ -119,7 +119,6 @@ def guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpRespo
 
 
 def served_picture(request: HttpRequest, project: Project, digest: str) -> HttpResponse:
-    """Answer with a picture of the guidelines, or 304."""
     picture = get_object_or_404(project.guideline_pictures, digest=digest)
     etag = f'"{picture.digest}"'
     served = get_conditional_response(request, etag=etag)

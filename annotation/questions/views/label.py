@@ -96,7 +96,6 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 
 
 def _act(request: HttpRequest, assignment_id: UUID, form: Form, act: Callable[[Assignment, Any], Any]) -> HttpResponse:
-    """Do something else than answering with a question, and show the next one with a notice of what was done."""
     assignment = _own(request, assignment_id)
     project = assignment.project
     if request.method != "POST":

@@ -161,12 +161,10 @@ def _keys(asked: Asked) -> list[str]:
 
 
 def keys_of_type(kind: LabelType, names: Sequence[str]) -> list[str]:
-    """Return the key that a label type gives each answer: the digit of its place, unless it has its own."""
     return kind.keys(names) if isinstance(kind, OwnKeys) else list((DIGITS + LAST_STEP)[: len(names)])
 
 
 def keys_page(kind: LabelType) -> str:
-    """Return the template that lists the keys of a label type."""
     if isinstance(kind, NamesSeveral):
         return "annotation/choices/_keys_several.html"
     return f"annotation/choices/_keys_{'confirm' if isinstance(kind, OwnWords) else 'choose'}.html"

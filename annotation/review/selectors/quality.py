@@ -73,7 +73,6 @@ def machine_sheet(project: Project) -> MachineSheet | None:
 
 
 def _compared_with_people(project: Project, machine_id: int) -> tuple[int, int]:
-    """Count the machine's questions on which people have one most frequent answer, and those where it agrees."""
     given = Label.objects.filter(query__project=project, superseded_at=None, choice__isnull=False)
     mine = given.filter(annotator=machine_id).exclude(query__state=QueryState.GOLD)
     votes: dict[int, Counter[int]] = {}
@@ -213,7 +212,6 @@ def own_statistics(*, project: Project, user: User) -> OwnStatistics:
 
 
 def quality_facts(project: Project) -> tuple[object, ...]:
-    """Return what changes whenever the figures of the quality page do."""
     people = Membership.objects.filter(project=project, role=Role.ANNOTATOR).order_by("pk")
     states = Query.objects.filter(project=project).order_by("state").values_list("state")
     machine = MachineAnnotator.objects.filter(project=project)

@@ -52,8 +52,6 @@ class WantedQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One question with what was answered, as its managers see it."""
-
     query: Query
     shown: selectors.Question | None
     answers: Sequence[tuple[str, int]]
@@ -85,7 +83,6 @@ class Answering:
 
 
 def known_annotators(project: Project) -> list[Answering]:
-    """Return annotators of the project, and those who answered and left."""
     member = Exists(Membership.objects.filter(project=project, role=Role.ANNOTATOR, user=OuterRef("pk")))
     turns = Assignment.objects.filter(project=project, annotator=OuterRef("pk"), state=AssignmentState.LABELLED)
     known = (
@@ -103,7 +100,6 @@ def shown_to_manager(project: Project, query: Query) -> selectors.Question | Non
 
 
 def questions(project: Project, wanted: WantedQuestions, *, readable: bool, before: int | None = None) -> QuestionPage:
-    """Return one page of matching questions in a fixed number of statements."""
     found = _narrowed(project, wanted, readable=readable)
     if before is not None:
         found = found.filter(pk__lt=before)

@@ -55,7 +55,6 @@ def queue_of(project: Project, person: Person) -> QuerySet[Query]:
 
 
 def agreed_choice(query: Query) -> int | None:
-    """Return what the answers of a question agree on; None where they have no majority."""
     if query.state == QueryState.IN_REVIEW:
         given = Label.objects.filter(query=query, superseded_at=None, choice__isnull=False)
         agreement = agreed_on(
@@ -92,8 +91,6 @@ def progress_of(project: Project) -> ReviewProgress:
 
 @dataclass(frozen=True, slots=True)
 class DrawnReviews:
-    """Reviews of questions that a coin drew."""
-
     waiting: int
     decided: int
     changed: int

@@ -103,7 +103,6 @@ def _refuse_in_front_of_a_crowd(project: Project) -> None:
 
 
 def _refuse_where_chance_settles(project: Project) -> None:
-    """Keep a response a function of the answers: a manager's decision would not be charged."""
     if randomizes(project.settings):
         raise InvalidConfiguration(
             "Where answers are randomised a coin decides between classes named equally often, and nobody else."
@@ -122,7 +121,6 @@ TRIES = 5
 
 
 def claim_review(*, project: Project, person: User) -> Review | None:
-    """Return the question the person reviews, else lease them the next."""
     leased = Review.objects.filter(project=project, state=ReviewState.LEASED)
     ended = {"state": ReviewState.ENDED, "finished_at": Now()}
     for _ in range(TRIES):
@@ -145,7 +143,6 @@ def claim_review(*, project: Project, person: User) -> Review | None:
 def settle_reviewed(
     *, project: Project, person: User, query_id: int, choice: int, keep_as_check: bool = False
 ) -> Consensus:
-    """Decide which answer counts."""
     with transaction.atomic():
         _refuse_others(project, person, query_id)
         consensus = settle(
@@ -219,7 +216,6 @@ def _agree_as_before(project: Project, query: Query, state: QueryState) -> None:
 
 
 def _refuse_others(project: Project, person: User, query_id: int) -> None:
-    """Refuse what somebody else reviews at this moment, or what the reviewer answered."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     held = Review.objects.filter(query=query_id, state=ReviewState.LEASED, leased_until__gte=Now())
     if held.exclude(reviewer=person).exists():

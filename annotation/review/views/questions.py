@@ -171,5 +171,4 @@ def _back(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _chosen_in(view: str) -> list[tuple[str, str]]:
-    """Return the fields of the filter in an address, and nothing else."""
     return [(name, value) for name, value in parse_qsl(view[:LONGEST_ADDRESS]) if name in QuestionFilter.base_fields]

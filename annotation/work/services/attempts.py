@@ -74,7 +74,6 @@ class Lease:
             connection.close()
 
     def _listen(self) -> None:
-        """Hear whether the work is cancelled."""
         try:
             self._cancelled_by = _held_rows(self._row).values_list("cancelled_by", flat=True).first() or ""
         except DatabaseError:
@@ -116,7 +115,6 @@ def take_work(*, row: LeasedWork) -> bool:
 
 
 def checked_at(lease: Lease) -> Callable[[int], None]:
-    """Return what checks a lease, whatever number of rows it is told of."""
     return lambda rows: lease.check()
 
 
@@ -208,7 +206,6 @@ def attempt_at(row: LeasedWork, ending: Ending = CHARGES_NOTHING) -> Iterator[Le
 
 
 def _may_begin(row: LeasedWork, ending: Ending) -> bool:
-    """Settle what earlier attempts left, and say whether this one is made."""
     ending.settle_earlier(row)
     if row.attempt > ending.maximum:
         ending.give_up(row, ending.killed_words(row))
@@ -221,7 +218,6 @@ def _may_begin(row: LeasedWork, ending: Ending) -> bool:
 
 @contextmanager
 def _unless_lost(row: LeasedWork) -> Iterator[None]:
-    """Leave the row to the worker that has taken it over, where one has."""
     try:
         yield
     except WorkLost:

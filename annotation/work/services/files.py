@@ -48,8 +48,6 @@ def begin() -> None:
 
 
 def reader_of(path: Path) -> Callable[[int, int], bytes]:
-    """Return what reads parts of a file of this machine."""
-
     def read(start: int, length: int) -> bytes:
         with path.open("rb") as file:
             file.seek(start)
@@ -59,7 +57,6 @@ def reader_of(path: Path) -> Callable[[int, int], bytes]:
 
 
 def read_bytes(name: str, start: int, length: int) -> bytes:
-    """Return some bytes of a file and keep no copy of it."""
     if are_local():
         return reader_of(Path(default_storage.path(name)))(start, length)
     return cast("ObjectStorage", default_storage).read_part(name, start, length)
@@ -80,7 +77,6 @@ def written_file(name: str) -> Iterator[Path]:
 
 
 def store_file(path: Path, name: str) -> None:
-    """Store a finished file of this host under a name, in place of what may be there."""
     with path.open("rb") as file:
         default_storage.save(name, File(file))
 

@@ -10,7 +10,6 @@ from annotation.models.quality import Review, ReviewState
 
 
 def lease_held_by(assignment: Assignment) -> QuerySet[Assignment]:
-    """Return what the same person holds in the same project: one question at most."""
     return Assignment.objects.filter(
         annotator=assignment.annotator_id, project=assignment.project_id, state=AssignmentState.LEASED
     )
@@ -41,7 +40,6 @@ def give_back(held: QuerySet[Assignment]) -> None:
 
 
 def free_assigned(*, project_id: int, user_id: int) -> None:
-    """Offer to everybody what was assigned to somebody who answers no more."""
     waiting = Query.objects.filter(project=project_id, assigned_to=user_id)
     locked = waiting.select_for_update(no_key=True).order_by("pk")
     waiting.filter(pk__in=list(locked.values_list("pk", flat=True))).update(assigned_to=None)

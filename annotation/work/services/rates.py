@@ -16,7 +16,6 @@ from annotation.models.joining import RateCount
 
 
 def count_try(*, what: str, who: str, limit: int, seconds: int) -> None:
-    """Count one more try of `what` by `who` and refuse it beyond `limit` in a window of `seconds`."""
     # Addresses and ids are nobody's business later on; a digest counts as well.
     key = hashlib.blake2b(f"{what}\0{who}".encode(), digest_size=16).hexdigest()
     ends = Now() + timedelta(seconds=seconds)
@@ -33,7 +32,6 @@ def count_try(*, what: str, who: str, limit: int, seconds: int) -> None:
 
 
 def refuse_beyond(limit: int, *, tries: int, seconds_left: int) -> None:
-    """Refuse a try that was counted beyond the limit of its window."""
     if tries > limit:
         raise TooOften(
             "This was tried too often. Wait a few minutes and try again.", retry_after_seconds=max(1, seconds_left)

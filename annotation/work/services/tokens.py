@@ -33,8 +33,6 @@ NOTED_EVERY = timedelta(minutes=1)
 
 
 class Scope(StrEnum):
-    """What a token may do, within what its person may do."""
-
     PROJECTS_READ = "projects:read"
     PROJECTS_WRITE = "projects:write"
     # What pays people.
@@ -52,7 +50,6 @@ class Scope(StrEnum):
 
 
 def create_token(*, user: User, name: str, scopes: list[str], lifetime: timedelta) -> tuple[ApiToken, str]:
-    """Make a token and return it with its only copy in clear."""
     unknown = set(scopes) - set(Scope)
     if unknown or not scopes:
         raise ValueError(f"scopes must be among {sorted(Scope)}, got {sorted(scopes)}")

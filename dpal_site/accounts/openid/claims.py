@@ -38,7 +38,6 @@ def nonce_of(code_verifier: str) -> str:
 
 
 def read_claims(token: object, *, keys: object, issuer: str, client_id: str, nonce: str) -> dict[str, Any]:
-    """Return the claims of an ID token that this issuer signed, for this site, in answer to this login."""
     if not isinstance(token, str):
         raise IssuerRefused(Reason.TOKEN)
     try:

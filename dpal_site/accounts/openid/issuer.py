@@ -20,7 +20,6 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """Return the issuer's description of itself, if it is that of the issuer this site trusts."""
         if self._described is None:
             provider = self.get_provider()
             described = ask_issuer(provider.server_url) | provider.app.settings.get(
@@ -77,7 +76,6 @@ def ask_issuer(url: str, *, bearer: str = "") -> dict[str, Any]:
 
 
 def sound_description(described: dict[str, Any], *, issuer: str) -> dict[str, Any]:
-    """Return an issuer's description of itself if it is this issuer's, whole, and as safe to ask as its address."""
     # Whoever serves another issuer's name could have codes and tokens of that one sent to themselves.
     if described.get("issuer") != issuer:
         raise IssuerRefused(Reason.ISSUER)

@@ -133,7 +133,6 @@ class Command(BaseCommand):
             self._say(f"{time.monotonic() - started:5.0f} s  {sentence}")
 
     def _keep_running(self, site: Supervisor) -> None:
-        """Start again what ended by itself: nothing is lost with it but the time."""
         for name in site.ended():
             if not self._restarts_left:
                 site.check_running()

@@ -35,8 +35,6 @@ SETTLED_AS = {"commit": COMMITTED, "charge": CHARGED, "void": VOIDED}
 
 
 class Account(Protocol):
-    """The fixed terms of an account, and its limits as they stand."""
-
     pk: Any
     scope: str
     unit: str
@@ -72,8 +70,6 @@ class Difference:
 
 @dataclass(slots=True)
 class Verdict:
-    """What the audit found on one account."""
-
     scope: str
     entries: int = 0
     chain_head: str = NO_HASH
@@ -96,8 +92,6 @@ class _Priced:
 
 
 class AccountAudit:
-    """Walks one account from its grant to its last entry."""
-
     def __init__(self, account: Account, mark: KnownMark | None, *, counted: bool = True) -> None:
         self.account = account
         # One that is closed is known to have lost entries: what is left of it must be right, and nothing more.
@@ -241,7 +235,6 @@ class AccountAudit:
         self._price(row)
 
     def _price(self, row: dict[str, Any]) -> _Priced | None:
-        """Price the stored event again; the same event is priced once."""
         text = row["event_json"]
         if text not in self.priced:
             try:

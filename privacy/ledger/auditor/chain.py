@@ -49,5 +49,4 @@ def entry_text(fields: dict[str, Any]) -> str:
 
 
 def entry_hash(fields: dict[str, Any]) -> str:
-    """Return the SHA-256 of an entry's text, in hexadecimal."""
     return hashlib.sha256(entry_text(fields).encode()).hexdigest()

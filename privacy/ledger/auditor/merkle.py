@@ -18,7 +18,6 @@ def leaf_hash(data: bytes) -> bytes:
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Return the hash of a node over two others."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
@@ -64,7 +63,6 @@ def consistency_proof(leaves: Sequence[bytes], size: int) -> list[bytes]:
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Say whether a proof leads from a leaf hash to the root of a tree of `size` leaves."""
     if not 0 <= index < size:
         return False
     node, last, found = index, size - 1, leaf
@@ -82,7 +80,6 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
 
 
 def verify_consistency(old_size: int, old_root: bytes, size: int, root: bytes, proof: Sequence[bytes]) -> bool:
-    """Say whether a proof shows the tree of `size` leaves to begin with that of `old_size`."""
     if old_size == size:
         return not proof and old_root == root
     if old_size == 0:

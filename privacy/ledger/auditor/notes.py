@@ -65,12 +65,10 @@ class Checkpoint:
 
 
 def origin_of(site: str, scope: str) -> str:
-    """Return the name of the log that one account of a site is."""
     return f"{site}/{quote(scope, safe='/:-._~')}"
 
 
 def key_hash(name: str, public_key: bytes) -> bytes:
-    """Return the four bytes by which signature lines name an Ed25519 key."""
     return hashlib.sha256(name.encode() + b"\n" + ED25519 + public_key).digest()[:4]
 
 
@@ -126,7 +124,6 @@ def open_note(note: str, *, name: str, public_key: bytes) -> str:
 
 
 def sign_checkpoint(checkpoint: Checkpoint, key: SiteKey) -> str:
-    """Return a checkpoint as a note, signed under the name of its log."""
     return signed_note(checkpoint.text, name=checkpoint.origin, key=key)
 
 

@@ -45,8 +45,6 @@ class StatementRefused(Exception):
 
 @dataclass(slots=True)
 class StatedAccount:
-    """An account as a statement writes it."""
-
     pk: int
     scope: str
     unit: str
@@ -71,7 +69,6 @@ class Findings:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing differs."""
         return not any(verdict.differing for verdict in self.verdicts)
 
 
@@ -132,7 +129,6 @@ def audit_statement(
 
 
 def as_text(verdict: Verdict) -> str:
-    """Return a verdict, and of what differs where, what is stored, and what it must be."""
     word = "DIFFERS" if verdict.differing else "sound"
     lines = [f"{verdict.scope}: {word}, {verdict.entries} entries, head {verdict.chain_head[:16]}", *_lines(verdict)]
     return "\n".join(lines)
@@ -159,8 +155,6 @@ def _lines(verdict: Verdict) -> list[str]:
 
 
 class _AccountDocument:
-    """Walks one account of a statement."""
-
     def __init__(self, account: Any, public_key: str) -> None:
         self.account, self.public_key = account, public_key
         named = account.get("scope") if isinstance(account, dict) else ""
@@ -198,7 +192,6 @@ class _AccountDocument:
             self.verdict.expect(0, "opened_at", account["opened_at"], "no later than its first entry")
 
     def _rows(self, terms: StatedAccount) -> Iterator[dict[str, Any]]:
-        """Yield the entries as the walk takes them, each beside what it says about its parent."""
         limits = {f"account_{name}": self.account["limits"][name] for name in LIMITS}
         earlier: dict[int, dict[str, Any]] = {}
         for number, entry in enumerate(self.account["entries"], start=1):
@@ -232,7 +225,6 @@ class _AccountDocument:
         return found
 
     def _check_reading(self, number: int, entry: dict[str, Any]) -> None:
-        """Hold what is there for reading, and what no hash covers, against what the hash covers."""
         moment = EPOCH + timedelta(microseconds=entry["created_at"])
         self.verdict.expect(number, "when", entry["when"], moment.isoformat())
         words = ""
@@ -255,7 +247,6 @@ class _AccountDocument:
         self.verdict.expect(0, "checkpoint root", shown.root.hex(), root_of(leaves).hex())
 
     def _check_verdict(self, said: Any) -> None:
-        """Hold the site's own verdict against what was found here."""
         names = {"sound", "scope", "entries", "chain_head", "differing", "differences"}
         verdict = self._fields(0, said, names)
         expected = {
@@ -329,7 +320,6 @@ def _check_signature(content: bytes, said: Any, whole: Verdict, public_key: str)
 
 
 def _check_seen(seen: Mapping[str, str], logs: Mapping[str, list[str]], public_key: str, whole: Verdict) -> None:
-    """Hold what a witness kept against the entries: those of accounts that are in the file, as they were then."""
     for origin, note in seen.items():
         if origin not in logs:
             continue

@@ -31,8 +31,6 @@ class LedgerRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ShownAccount:
-    """What a site says of one account: its scope and its checkpoint."""
-
     account: str
     note: str
 
@@ -165,18 +163,15 @@ class Site:
     kind: str = "projects"
 
     def __post_init__(self) -> None:
-        """Refuse an address that would carry the token in the clear."""
         parts = urlsplit(self.address)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in AT_HOME):
             raise ValueError("a site's address begins with https://")
 
     def checkpoints(self) -> list[ShownAccount]:
-        """Return what the site shows of each account."""
         rows = self._get("checkpoints", {"limit": PAGE})
         return [ShownAccount(row["account"], row["checkpoint"]) for row in rows]
 
     def proof(self, account: str, old: int, size: int) -> list[bytes]:
-        """Return what is said to show that an account's log grew from one size to another."""
         row = self._get("consistency", {"account": account, "old": old, "size": size})
         return [base64.b64decode(each, validate=True) for each in row["hashes"]]
 
