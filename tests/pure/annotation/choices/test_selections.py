@@ -1,56 +1,10 @@
-import re
-from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar
-
 import pytest
 
-from annotation.choices.catalogue import CATALOGUE, parameter_names
+from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.selections import asks_about_all, selection_choice
 from annotation.choices.stream_rules import selection_rates
-from annotation.models import Project
 from learner.strategies.bernoulli_screen import TwoRates
-from learner.strategies.top_c import NoisyRanking
-from privacy.choices import Kind, parameter
-
-ROOT = Path(__file__).resolve().parents[4]
-# Strategies themselves, and presets, which say what a project has where nobody does.
-OWN = re.compile(r"learner/strategies/\w+\.py|annotation/choices/(stream_)?presets\.py")
-
-
-@pytest.mark.parametrize("name", sorted({*parameter_names(Kind.STRATEGY)} - {*Project.absent}))
-def test_what_no_page_reads_is_named_by_its_strategy_alone(name):
-    product = [
-        path
-        for room in ("annotation", "dpal_site", "learner", "privacy")
-        for kind in ("*.py", "*.sql", "*.html")
-        for path in (ROOT / room).rglob(kind)
-    ]
-    found = {str(path.relative_to(ROOT)) for path in product if re.search(rf"\b{name}\b", path.read_text())}
-    assert {path for path in found if not OWN.fullmatch(path)} == set()
-
-
-def words_of_names() -> dict[str, set[tuple[str, str]]]:
-    words: dict[str, set[tuple[str, str]]] = {}
-    for choice in CATALOGUE.all():
-        for each in choice.parameters():
-            words.setdefault(each.name, set()).add((each.label, each.help))
-    return words
-
-
-def test_a_name_has_one_label_and_one_help():
-    # The one training of a stream that hides who it learns from is the stream.
-    assert {name for name, words in words_of_names().items() if len(words) > 1} <= {"training_delta"}
-
-
-def test_a_name_with_two_labels_is_found(monkeypatch):
-    @dataclass(frozen=True)
-    class Other(NoisyRanking):
-        name: ClassVar[str] = "other"
-        selection_epsilon: float = parameter(1.0, above=0, label="Another thing")
-
-    monkeypatch.setattr(CATALOGUE, "all", lambda: [NoisyRanking, Other])
-    assert len(words_of_names()["selection_epsilon"]) == 2
+from privacy.choices import Kind
 
 
 def test_what_chooses_is_found_by_its_name():

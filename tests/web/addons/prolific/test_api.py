@@ -107,22 +107,6 @@ def test_a_program_does_all_that_the_pages_do(server, crowd, manager, program):
     assert program.get(at).json()["bonuses"] == [{"key": given["key"], "state": "paid", "fault": ""}]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "said"),
-    [
-        ("", SENT | {"places": 40}, "With the fee it costs more than the 100.00 that the project's limit"),
-        ("", SENT | {"pay_per_place": "0.005"}, "decimal places"),
-        ("", SENT | {"places": 0}, "greater than or equal to 1"),
-    ],
-)
-def test_what_is_wrong_is_said_and_nothing_is_opened(server, crowd, manager, program, path, body, said):
-    connect(crowd, manager)
-    answer = program.post(path, body)
-    assert answer.status_code == 422
-    assert said in answer.content.decode()
-    assert not CrowdStudy.objects.exists()
-
-
 def test_a_bonus_is_given_to_whom_it_names_and_to_nobody_twice(server, published, program):
     done = come(server, published, "ann")
     turn(published)
@@ -180,12 +164,4 @@ def test_what_is_no_token_is_refused_without_being_repeated(server, crowd, progr
     refused = program.post("/account", body)
     assert refused.status_code == 422
     assert body["token"] not in refused.content.decode()
-    assert not PlatformAccount.objects.exists()
-
-
-def test_a_project_that_may_open_no_study_takes_no_token(client, server, manager, settings, crowd, program):
-    settings.PROLIFIC_URL = ""
-    refused = program.post("/account", {"token": TOKEN, "fee_percent": "40"})
-    assert refused.status_code == 422
-    assert "No administrator" in refused.json()["detail"]
     assert not PlatformAccount.objects.exists()

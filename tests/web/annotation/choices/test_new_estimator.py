@@ -9,21 +9,16 @@ import pytest
 from django.db import IntegrityError
 from django.urls import reverse
 
-from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator
-from annotation.choices.stream_rules import batch_stream_epsilon
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.data.services.streams import post_records
 from learner.estimators.choice import Shape
 from learner.estimators.sums import PrivateSums
-from learner.models import Stream
-from learner.pools.configuration import featurizer_of, learner_of, stream_event
+from learner.pools.configuration import stream_event
 from learner.releases.artifacts.settings import configuration_of
-from learner.rounds.services import streams
 from learner.simulation import plan_setups
-from privacy.choices import Kind
 from tests import learning, streaming
 from tests.declaring import declaring
-from tests.examples.estimator import NoisyMeans, Unhurried, UnhurriedStream
+from tests.examples.estimator import Unhurried, UnhurriedStream
 from tests.factories import make_user, write_settings
 from tests.pure.learner.estimators import test_release_battery
 
@@ -70,18 +65,6 @@ def test_a_pool_trains_with_it_and_keeps_its_parameter_with_the_model(pool, clie
     assert configuration_of(pool)["training_epsilon"] == "2.0"
 
 
-def test_a_stream_is_priced_planned_and_learned_by_it(stream, client, manager):
-    whole = batch_stream_epsilon(stream.settings)
-    assert stream_event(stream).cost().epsilon == pytest.approx(whole, rel=1e-6)
-    assert plan_setups.purchase_of(stream, 300).whole == whole
-    assert client.get(reverse("learner:plan", args=[stream.slug])).status_code == 200
-    learner = learner_of(stream, featurizer_of(stream))
-    assert isinstance(learner, NoisyMeans)
-    assert learner.pace == 3.0
-    release = streaming.run_to_release(stream, manager, version=1)
-    assert release.estimator == "unhurried"
-
-
 def test_it_learns_classes_and_the_database_takes_it_for_nothing_else(stream):
     assert chosen_estimator(stream.settings) is Unhurried
     with pytest.raises(IntegrityError, match="annotation_project_confirm_is_learned"):
@@ -100,27 +83,6 @@ def test_it_passes_the_battery_of_all_estimators(check):
     check(**{name: values[name] for name in inspect.signature(check).parameters})
 
 
-def test_a_learner_that_is_none_of_those_that_ship_learns_from_a_stream(manager):
-    with declaring(UnhurriedStream):
-        stream = streaming.open_stream(manager, estimator="noisy_means", window_length=10, training_epsilon=1.3)
-        assert stream_event(stream).cost().epsilon == pytest.approx(batch_stream_epsilon(stream.settings), rel=1e-6)
-        release = streaming.run_to_release(stream, manager, version=1)
-        assert release.estimator == "noisy_means"
-        assert Stream.objects.get(project=stream).learner_state["updates"] >= 1
-
-
-def test_it_starts_a_stream_of_texts_from_words_as_it_says(manager):
-    with declaring(UnhurriedStream):
-        shape = {"data_kind": "text", "columns": [], "features": "planned", "training_epsilon": 1.3}
-        lines = ("honest: see you at noon", "fraud: claim your prize")
-        stream = streaming.open_stream(manager, estimator="noisy_means", class_descriptions=lines, **shape)
-        featurizer = featurizer_of(stream)
-        learner = streams.current_learner(stream, Stream(project=stream), featurizer)
-        said = featurizer.transform(["see you at noon", "claim your prize"])
-        assert learner.predict(said).tolist() == [0, 1]
-        assert learner.updates_ == 0
-
-
 def test_a_learner_without_a_proof_in_a_stream_is_never_charged_as_if_it_had_one(manager):
     with declaring(Unproved):
         # Its update alone would leave out what the screen tells.
@@ -131,20 +93,3 @@ def test_a_learner_without_a_proof_in_a_stream_is_never_charged_as_if_it_had_one
         with pytest.raises(ValueError, match="is no update of a stream"):
             streaming.work_off(stream)
         assert not learning.entries(stream, "reserve")
-
-
-def test_a_learner_that_nobody_could_make_is_not_taken():
-    @dataclass(frozen=True)
-    class Wordless(LearnsLabels):
-        """What annotation could offer, and the learner would not know how to make."""
-
-        name: ClassVar[str] = "wordless"
-        label: ClassVar[str] = "nothing that learns"
-
-        def event(self, **circumstances):
-            return None
-
-    assert CATALOGUE.find(Kind.ESTIMATOR, "wordless") is None
-    with pytest.raises(TypeError, match="estimator wordless must be a EstimatorChoice"):
-        CATALOGUE.register(Wordless)
-    assert CATALOGUE.find(Kind.ESTIMATOR, "wordless") is None

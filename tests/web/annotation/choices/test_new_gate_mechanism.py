@@ -1,63 +1,43 @@
 """A gate whose mechanism and event are declared here, and nowhere else: priced, run, planned, and held to its proof."""
 
-import importlib
-import json
 import math
-import random
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from io import StringIO
-from types import ModuleType
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from django.core.management import call_command
 from django.db import IntegrityError
-from django.urls import reverse
 
-from addons.spark.jobs import UnknownGate, gate_told, told_gate
-from addons.spark.steps import Steps
-from addons.spark.stores import Folder, columns_in
+from addons.spark.jobs import UnknownGate, gate_told
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.gates import ONE_UPLOAD_ALONE, GateChoice, gate_from, run_event
+from annotation.choices.gates import ONE_UPLOAD_ALONE, GateChoice, run_event
 from annotation.choices.presets import broken_rules
 from annotation.data.services import registered
 from annotation.errors import InvalidConfiguration, InvalidUpload
-from annotation.gates import comparison
 from annotation.gates import services as gates
 from annotation.gates.receipts import receipt_of
 from annotation.models import GateRun, Job, Query
 from annotation.projects.services import configuring
-from learner.simulation import plan_setups
-from learner.simulation.crowd import CrowdSettings, crowd_pool
 from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.events import GateEvent, GateOfSnapshotEvent, GateWindowEvent, GaussianEvent, event_from_json
 from privacy.accounting.gate_events import discrete_laplace_delta, discrete_laplace_threshold
-from privacy.choices import Kind, parameter
-from privacy.gate import planning
+from privacy.choices import parameter
 from privacy.gate.counting import CountingGate
-from privacy.gate.engine import ProcessEngine
 from privacy.gate.normalizers import Normalizer
-from privacy.gate.planning import PublicSource, plan_source
 from privacy.gate.reading import COUNTS, all_counts, pairs
 from privacy.gate.threshold import GeometricNoise
 from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import guarantee
-from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
+from privacy.mechanisms.randomness import SecureRandom
 from privacy.wording import as_message
-from tests import doors
-from tests.declaring import declaring, fields_shown
+from tests.declaring import declaring
 from tests.factories import make_records, open_preset, write_settings
 from tests.gate_scans import crowd as plain_crowd
 from tests.gate_scans import passed, upload
 from tests.lakes import register, write_table
-from tests.pure.addons.spark.test_steps import in_folder, run
-from tests.pure.learner.simulation.test_crowd import crowd_task
-from tests.pure.privacy.test_gate_engine import KEY, counted, pool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -221,18 +201,6 @@ def test_an_event_that_is_none_of_a_gate_or_hides_others_is_never_charged_and_no
     assert not GateRun.objects.exists()
 
 
-def test_the_wizard_and_the_page_of_gates_offer_it(declared, crowd, client):
-    url = doors.choose_in_wizard(client, InTens, "voice-crowd")
-    assert fields_shown(client.get(url))["gate_tens"] in ("3", 3)
-    price = {"epsilon": "1", "delta": "1e-3", "source": "synthetic"}
-    page = client.get(reverse("annotation:gate", args=[crowd.slug]), price)
-    assert "3 tens are wanted." in page.content.decode()
-    (row,) = [row for row in page.context["rows"] if row["offer"].choice.name == "in_tens"]
-    expected = planning.passing(comparison.synthetic_log(), TensGate(1.0, 30))
-    assert row["passing"] == expected
-    assert expected.texts > 100
-
-
 @pytest.mark.parametrize("in_database", [True, False])
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_an_upload_goes_through_it_and_its_event_is_charged(declared, settings, unit, in_database):
@@ -252,46 +220,6 @@ def test_an_upload_goes_through_it_and_its_event_is_charged(declared, settings, 
     assert guarantee(project.pool_account).epsilon_spent == pytest.approx(1.0, abs=1e-8)
     assert receipt_of(project).why == "Some 9 tens of records say this"
     assert set(Query.objects.values_list("sample_count", flat=True)) == {None}
-
-
-def test_what_its_noise_lets_pass_is_what_is_planned():
-    """Seeded, 5 standard deviations of the number of texts; a threshold two lower is told apart."""
-    counts = np.arange(1, 41).repeat(200)
-    texts = [f"text {row}" for row, count in enumerate(counts.tolist()) for _ in range(count)]
-    chances = TensGate(0.7, 20).chances(counts)
-    spread = 5 * np.sqrt((chances * (1 - chances)).sum())
-    batch = pa.RecordBatch.from_pydict({"text": texts})
-    assert abs(TensGate(0.7, 20).release([batch], rng=SimulationRandom(5)).num_rows - chances.sum()) < spread
-    assert abs(TensGate(0.7, 18).release([batch], rng=SimulationRandom(5)).num_rows - chances.sum()) > spread
-
-
-def test_plans_know_it(crowd, client, monkeypatch):
-    assert plan_setups.purchase_of(crowd, 0).records == round(
-        planning.passing(comparison.synthetic_log(), gate_from(crowd.settings)).texts
-    )
-    assert client.get(reverse("learner:plan", args=[crowd.slug])).status_code == 200
-    monkeypatch.setattr(planning, "GATES", (*planning.GATES, TensGate))
-    source = PublicSource(60_000, 8_000, 900)
-    plan = plan_source(source, epsilon=1.0, delta=1e-5)
-    best, passing = plan.gates[-1]
-    assert best == TensGate.at_price(1.0, 1e-5)[0]
-    assert passing == planning.passing(source.frequencies(), best)
-    told = StringIO()
-    numbers = ("--records", "60000", "--different-texts", "8000", "--most-frequent", "900", "--delta", "1e-5")
-    call_command("plan_gate", *numbers, stdout=told)
-    assert f"{best.described()}: about {passing.texts:,.0f} texts" in told.getvalue()
-
-
-def test_a_simulation_plays_it(declared):
-    chosen = {"gate_kind": "in_tens", "gate_epsilon": "2", "gate_tens": "2", "texts_per_contributor": "5"}
-    settings = CrowdSettings.of(chosen)
-    said = np.minimum(np.random.default_rng(6).zipf(1.3, size=900), 300)
-    task = replace(crowd_task(), texts=tuple(f"text {number}" for number in said.tolist()))
-    found = [crowd_pool(task, settings, seed=seed) for seed in (1, 1)]
-    assert found[0].texts == found[1].texts
-    assert 0 < found[0].passed < found[0].different
-    cost, unit = settings.gate_cost(named=True)
-    assert (unit, cost) == ("contributor", TensGateEvent(0.4, 20, "contributor", 5).cost())
 
 
 def test_a_series_of_uploads_is_refused_with_its_rule(crowd, manager, client):
@@ -324,35 +252,6 @@ def test_a_table_that_stays_where_it_is_is_refused_with_its_rule(declared, tmp_p
     assert not Query.objects.exists()
 
 
-def test_executors_that_lack_its_code_are_found_before_anything_is_paid(declared, settings):
-    settings.SPARK_MASTER = "local[2]"
-    dataset = upload(tens_crowd())
-    gates.run_gate(job_id=dataset.gate_job_id)
-    job = Job.objects.get(pk=dataset.gate_job_id)
-    assert job.state == "failed"
-    assert job.error.startswith("Executors of the cluster have no code of the gate TensGate")
-    assert entries(dataset.project) == []
-    with pytest.raises(UnknownGate):
-        gate_told(told_gate(TensGate(1.0, 20)))
-
-
-@pytest.mark.parametrize("gate", [TensGate(1.0, 3), TensGate(1.0, 3, "contributor", 2)])
-def test_in_a_module_of_the_kernel_executors_count_for_it_as_one_process_does(monkeypatch, tmp_path, gate):
-    kernel = ModuleType("privacy.tens_gate")
-    kernel.TensGate = TensGate
-    monkeypatch.setitem(sys.modules, kernel.__name__, kernel)
-    monkeypatch.setattr(TensGate, "__module__", kernel.__name__)
-    assert importlib.import_module(kernel.__name__).TensGate is TensGate
-    sent = json.loads(json.dumps(told_gate(gate)))
-    assert sent["kind"] == "privacy.tens_gate:TensGate"
-    made = gate_told(sent)
-    assert (made, type(made)) == (gate, TensGate)
-    files, contents = in_folder(tmp_path, pool(), (17, 400, 1, 30))
-    _, found = run(Steps(made, files, columns_in(Folder(str(tmp_path))), KEY, 8), random.Random(8))
-    assert found.cast(gate.counts_schema).sort_by("text").equals(counted(gate, files, contents))
-    ProcessEngine(lambda file, named: iter(())).opened(gate, lambda read: None).__enter__()
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -366,7 +265,3 @@ def test_in_a_module_of_the_kernel_executors_count_for_it_as_one_process_does(mo
 def test_a_job_names_gates_and_no_other_code(kind):
     with pytest.raises(UnknownGate):
         gate_told({"kind": kind, "of": {}})
-
-
-def test_it_is_gone_again():
-    assert CATALOGUE.find(Kind.GATE, "in_tens") is None

@@ -7,18 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
-from django.urls import reverse
 
-from annotation.choices.starts import no_start_before
-from annotation.errors import InvalidConfiguration, InvalidUpload
+from annotation.errors import InvalidUpload
 from learner.features.base import Featurizer
-from learner.features.choice import FeaturesChoice, Finding, RecordShape
+from learner.features.choice import FeaturesChoice, Finding
 from learner.models import FeatureProjection
-from learner.pools import features, prices
 from learner.pools import records as pool_selectors
-from learner.rounds.next_step import Step, project_status
-from learner.simulation import plan_setups
-from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.accounting.sums import second_moments_event
 from privacy.choices import Sound, parameter
@@ -113,21 +107,6 @@ def test_the_pool_pays_for_it_first_and_every_release_descends_from_it(project):
     assert len(set(found.components)) == 4
 
 
-def test_it_waits_for_a_pool_and_is_counted_until_it_is_found(project, client):
-    priced = prices.round_price(project).epsilon
-    learning.fill_trusted(project)
-    before = plan_forecast(project)
-    assert before.releases == 3  # (2 - 0.5) / 0.5
-    assert plan_setups.setup_of(project, 200).releases == 3
-    assert client.get(reverse("learner:plan", args=[project.slug])).status_code == 200
-    features.ready_featurizer(project)
-    assert plan_forecast(project).releases == before.releases
-    assert priced - prices.round_price(project).epsilon == pytest.approx(0.5, rel=1e-6)
-    write_settings(project, training_epsilon=1.6)
-    project.refresh_from_db()
-    assert project_status(project).step == Step.CANNOT_PAY
-
-
 def test_nothing_starts_before_it(project):
     rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(20)]
     with pytest.raises(InvalidUpload, match=REFUSED):
@@ -139,29 +118,7 @@ def test_nothing_starts_before_it(project):
     assert len(pool_selectors.start_datasets(project)) == 1
 
 
-@pytest.mark.parametrize("epsilon", [None, 0.0, 2.0])
-def test_what_it_costs_must_be_said_and_leave_something(declared, manager, epsilon):
-    with pytest.raises(InvalidConfiguration, match="features_epsilon"):
-        learning.open_trusted(manager, features="first_letters", features_epsilon=epsilon, pool_epsilon=2.0)
-
-
 def test_the_database_asks_for_its_price_and_for_none_of_what_costs_nothing(project):
     for change in ({"features_epsilon": None}, {"features": "standard"}):
         with pytest.raises(IntegrityError, match="annotation_project_features_fit_data"), transaction.atomic():
             write_settings(project, **change)
-
-
-def test_principal_directions_refuse_a_start_in_their_own_words():
-    told = "role: principal directions are found in the pool, so nothing can start before them"
-    assert no_start_before({"features": "principal"}) == told
-    assert {no_start_before({"features": name}) for name in ("standard", "planned", "unheard of")} == {""}
-
-
-@pytest.mark.parametrize("left_out", ["no_start", "finding", "found"])
-def test_a_class_that_leaves_something_out_finds_nothing_and_pays_nothing(left_out):
-    said = {"no_start": REFUSED, "finding": CommonFirstLetters.finding, "found": CommonFirstLetters.found}
-    del said[left_out]
-    half = type("Half", (FeaturesChoice,), {**said, "name": "half", "label": "half", "featurizer": lambda *_: None})
-    assert half().event(shape=RecordShape("text", 4)) is None
-    with declaring(half):
-        assert no_start_before({"features": "half"}) == ""

@@ -2,21 +2,18 @@
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from django.db import IntegrityError
-from django.urls import reverse
 
 from annotation.choices.secrecy import hides_selection
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from learner.models import StreamBatch
 from learner.pools.configuration import stream_event
-from learner.rounds import next_step
-from tests import learning, streaming
+from tests import streaming
 from tests.declaring import declaring
-from tests.examples.policy import Growing, GrowingBlocks
-from tests.factories import make_user, write_settings
+from tests.examples.policy import Growing
+from tests.factories import write_settings
 from tests.pure.annotation.choices.policies import test_updates
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,24 +26,10 @@ def declared() -> Iterator[None]:
 
 
 @pytest.fixture
-def pool(declared, manager):
-    return learning.open_trusted(manager, selection="random", update_policy="growing", growth=4, labels_per_release=10)
-
-
-@pytest.fixture
 def stream(declared, manager):
     # Of a visible block that asks about nobody there is no batch: at these rates one such block in 10^12.
     grows = {"update_policy": "growing", "growth": 2, "window_length": 40, "screen_high": 0.6, "screen_low": 0.5}
     return streaming.open_stream(manager, selection="bernoulli_screen", pool_epsilon=4.0, **grows)
-
-
-def test_the_next_step_follows_it(pool, client):
-    assert client.get(reverse("learner:plan", args=[pool.slug])).status_code == 200
-    learning.fill_trusted(pool)
-    learning.run_to_release(pool, make_user(), version=1)
-    # Four times as many as the first model had, whole rounds of them, and not one label sooner.
-    step = next_step.project_status(pool)
-    assert step.step != next_step.Step.TRAIN
 
 
 def test_a_stream_closes_its_blocks_by_it_and_is_priced(stream, manager):
@@ -78,8 +61,3 @@ def test_a_policy_that_hides_is_held_to_it_everywhere(declared, stream, manager,
     assert hides_selection(stream.settings)
     with pytest.raises(IntegrityError, match="annotation_project_limit_tells_nothing"):
         write_settings(stream, labels_limit=10)
-
-
-def test_the_same_draws_close_the_same_blocks():
-    _, batches = GrowingBlocks(2, 3).advance(test_updates.BatchState(), np.ones(20, dtype=bool))
-    assert [batch.end for batch in batches] == [2, 6, 18]

@@ -1,30 +1,21 @@
 """A way to randomise answers that is declared here, and nowhere else: chosen, asked for, planned, read, and charged."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import ClassVar
 
 import pytest
 from django.db import IntegrityError
-from django.urls import reverse
 
-from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.randomizers import RandomizerChoice, answers_unit, randomizes
-from annotation.errors import InvalidConfiguration
-from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from learner.models.answers import RandomizedLabel
-from learner.pools.configuration import answers_are_open, answers_event_of
-from learner.simulation import plan_setups, tried_settings
+from learner.pools.configuration import answers_event_of
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.choices import Choice, Kind, Sound
 from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
 from tests.declaring import declaring
 from tests.examples.randomizer import Hushed
-from tests.factories import make_annotators, make_user, write_settings
+from tests.factories import make_annotators, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,17 +32,6 @@ def crowd(declared, manager):
     return open_randomized(manager, label_randomizer="hushed", loudness=0.5, answers_epsilon=None)
 
 
-def test_the_plan_knows_that_all_answers_are_paid_at_once(crowd, client):
-    assert (answers_unit(crowd.settings), randomizes(crowd.settings), answers_are_open(crowd)) == (
-        "answer",
-        True,
-        False,
-    )
-    assert tried_settings.untried(crowd.settings) == ""
-    assert plan_setups.setup_of(crowd, 1000).answers == answers_event_of(crowd).to_json()
-    assert client.get(reverse("learner:plan", args=[crowd.slug])).status_code == 200
-
-
 def test_its_event_is_what_a_release_is_charged_and_drawn_by(crowd):
     learning.fill_crowd(crowd)
     make_annotators(crowd, 3)
@@ -62,17 +42,6 @@ def test_its_event_is_what_a_release_is_charged_and_drawn_by(crowd):
     assert event_from_json(reservation.event) == event
     assert release.event == event.to_json()
     assert RandomizedLabel.objects.count() == release.labels_used > 0
-
-
-def test_an_estimator_that_reads_answers_is_refused_before_it(declared, crowd):
-    assert Hushed.broken_by({**crowd.settings, "oracle": "crowd", "estimator": "logistic"}).keys() == {"estimator"}
-    assert Hushed.broken_by({**crowd.settings, "oracle": "crowd"}) == {}
-
-
-def test_in_front_of_experts_it_is_refused_in_its_words(declared, manager):
-    project = learning.open_trusted(manager, selection="random")
-    with pytest.raises(InvalidConfiguration, match="Only a crowd's answers are randomised"):
-        configure_project(project=project, changes={"label_randomizer": "hushed"}, actor=manager)
 
 
 def test_the_database_holds_the_account_to_what_it_declares(crowd, monkeypatch):
@@ -107,35 +76,3 @@ def test_a_unit_that_its_event_pays_for_is_learned_from(crowd, monkeypatch):
     monkeypatch.setattr(Hushed, "event", lambda self, **circumstances: event)
     settings = {**crowd.settings, "answers_unit": "annotator", "answers_cap": 5}
     assert answers_event_of(SimpleNamespace(settings=settings, classes=crowd.classes)) == event
-
-
-def test_a_choice_that_leaves_out_its_event_is_not_taken():
-    @dataclass(frozen=True)
-    class Mute(RandomizerChoice):
-        name: ClassVar[str] = "mute"
-        label: ClassVar[str] = "answers that nobody pays for"
-
-    with pytest.raises(TypeError, match="randomizer mute leaves out event"):
-        CATALOGUE.register(Mute)
-    assert CATALOGUE.find(Kind.RANDOMIZER, "mute") is None
-
-
-def test_a_choice_that_nothing_would_ask_is_not_taken():
-    @dataclass(frozen=True)
-    class Deaf(Choice):
-        kind: ClassVar[Kind] = Kind.RANDOMIZER
-        name: ClassVar[str] = "deaf"
-        label: ClassVar[str] = "answers that nothing randomises"
-        sound: ClassVar[Sound] = Sound(oracles=("crowd",))
-
-        def event(self) -> None:
-            return None
-
-    with pytest.raises(TypeError, match="randomizer deaf must be a RandomizerChoice"):
-        CATALOGUE.register(Deaf)
-    assert CATALOGUE.find(Kind.RANDOMIZER, "deaf") is None
-
-
-def test_another_project_is_not_touched_by_it(declared):
-    ordinary = open_randomized(make_user())
-    assert answers_event_of(ordinary) == RandomizedAnswersEvent(4.0, 2)

@@ -13,24 +13,20 @@ from django.urls import reverse
 
 from annotation.choices.randomizers import RandomizerChoice
 from annotation.models.configurations import KnownChoice
-from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.models.answers import RandomizedLabel
 from learner.pools import answers as answer_selectors
 from learner.pools.configuration import answers_event_of
 from learner.simulation import plan_setups
-from learner.simulation.crowd import CrowdSettings
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.event import REGISTRY, event_from_json
 from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
 from privacy.accounting.units import outward
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism, mechanism_of
-from privacy.mechanisms.randomness import SimulationRandom
-from tests import doors, learning
+from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
-from tests.declaring import declaring, fields_shown
+from tests.declaring import declaring
 from tests.factories import make_annotators
-from tests.pure.learner.simulation.test_crowd import crowd_task, play
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHOLE = 2**16
@@ -118,11 +114,6 @@ def crowd(declared, manager):
     return open_randomized(manager, label_randomizer="mixed", said_as_they_are=60_000, answers_epsilon=None)
 
 
-def test_the_wizard_offers_it(declared, client):
-    url = doors.choose_in_wizard(client, Mixed, "voice-crowd")
-    assert fields_shown(client.get(url))["said_as_they_are"] in ("60000", 60_000)
-
-
 def test_it_is_charged_once_drawn_by_its_own_mechanism_and_learned_from(crowd, monkeypatch, client):
     def not_drawn(*given, **more):
         raise AssertionError("responses of another mechanism")
@@ -159,27 +150,6 @@ def test_the_database_takes_no_response_under_an_event_that_nothing_declares(cro
     KnownChoice.objects.filter(name="mixed").update(facts={"open_answers": False, "charged_as": "something_else"})
     with pytest.raises(IntegrityError, match="nobody has paid for this response"):
         RandomizedLabel.objects.create(**again)
-
-
-def test_a_simulation_plays_it(declared):
-    chosen = {"label_randomizer": "mixed", "said_as_they_are": "64000"}
-    event = CrowdSettings.of(chosen).answers_event(3)
-    assert event == MixedAnswersEvent(64_000, 3)
-    assert not event.uses_prior
-    task = crowd_task(label_counts=(12,), seeds=1)
-    loud, still = (play(crowd_task(settings=task.settings | chosen | said)) for said in ({}, {"said_as_they_are": "1"}))
-    assert loud.points != still.points
-
-
-def test_an_estimator_learns_from_what_it_says():
-    rng = np.random.default_rng(3)
-    truth = rng.integers(2, size=600)
-    rows = np.column_stack([np.where(truth, 1.0, -1.0), np.ones(600)]) + 0.1 * rng.normal(size=(600, 2))
-    fitted = RandomizedAnswersClassifier(
-        MixedAnswersEvent(50_000, 2), classes=[0, 1], random_state=SimulationRandom(1)
-    ).fit(rows, truth)
-    assert isinstance(fitted.response, Mixing)
-    assert not fitted.releasable
 
 
 def test_an_event_that_nothing_draws_by_is_never_charged(crowd, monkeypatch):

@@ -4,14 +4,12 @@ import json
 import resource
 import sys
 from datetime import timedelta
-from pathlib import Path
 
 import pyarrow
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.db.models.functions import Now
 from django.urls import reverse
 from pyarrow import parquet
@@ -173,24 +171,6 @@ def test_a_header_in_another_encoding_is_refused_at_the_encoding(manager: User, 
         assert page.status_code == 302
 
 
-def test_reading_a_file_another_way_refuses_a_header_that_is_no_text_then(manager: User) -> None:
-    address = look(manager, managed(manager), "text;Größe\nhello;3\n".encode("windows-1252"), encoding="windows-1252")
-    client = browser_of(manager)
-    assert "Größe" in client.get(address).content.decode()
-    refused = client.post(address, {**WRITTEN, "delimiter": ";", "text": "text", "encoding": "utf-8"})
-    assert refused.status_code == 422
-    assert "choose windows-1252" in refused.content.decode()
-
-
-def test_an_encoding_can_be_left_to_the_mark_again(manager: User) -> None:
-    address = look(manager, managed(manager), b"text\n\xc3\xbc\n", encoding="windows-1252")
-    client = browser_of(manager)
-    assert "Ã¼" in client.get(address).content.decode()
-    client.post(address, {**WRITTEN, "text": "text", "encoding": ""})
-    assert "encoding" not in UploadDraft.objects.get().mapping
-    assert "ü" in client.get(address).content.decode()
-
-
 def test_a_sheet_of_a_workbook_is_chosen_and_read(manager: User) -> None:
     project = managed(manager)
     book = workbook({"One": sheet([["text"], ["first"]]), "Two": sheet([["words"], ["second"], [None], ["third"]])})
@@ -205,18 +185,6 @@ def test_a_sheet_of_a_workbook_is_chosen_and_read(manager: User) -> None:
     assert dataset.mapping["sheet"] == "Two"
     datasets.import_dataset(job_id=dataset.job_id)
     assert list(dataset.records.order_by("row_number").values_list("text", flat=True)) == ["second", "third"]
-
-
-def test_the_command_reads_a_sheet_and_an_encoding(manager: User, tmp_path: Path) -> None:
-    project = managed(manager)
-    (tmp_path / "a.xlsx").write_bytes(workbook({"One": sheet([["a"]]), "Two": sheet([["text"], ["second"]])}))
-    (tmp_path / "a.csv").write_bytes("text\nGrüße\n".encode("iso-8859-1"))
-    call_command("import_dataset", tmp_path / "a.xlsx", project=project.slug, sheet="Two", stdout=io.StringIO())
-    call_command(
-        "import_dataset", tmp_path / "a.csv", project=project.slug, encoding="iso-8859-1", stdout=io.StringIO()
-    )
-    stored = Dataset.objects.order_by("pk").values_list("records__text", flat=True)
-    assert list(stored) == ["second", "Grüße"]
 
 
 def test_the_rest_interface_takes_a_sheet_and_an_encoding(manager: User) -> None:
@@ -294,40 +262,6 @@ def test_a_look_is_nobody_elses(manager: User) -> None:
     elsewhere = managed(manager)
     moved = reverse("annotation:preview", args=[elsewhere.slug, UploadDraft.objects.get().pk])
     assert browser_of(manager).get(moved).status_code == 404
-
-
-def of_no_rows(**columns: pyarrow.DataType) -> bytes:
-    file = io.BytesIO()
-    parquet.write_table(pyarrow.schema(list(columns.items())).empty_table(), file)
-    return file.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("rows.csv", b"text,who\n"),
-        ("rows.csv", b"text,who"),
-        ("rows.tsv", b"\xef\xbb\xbftext\twho\r\n\r\n"),
-        ("rows.parquet", of_no_rows(text=pyarrow.string(), who=pyarrow.string())),
-    ],
-)
-@pytest.mark.parametrize("unit", ["record", "contributor"])
-def test_a_file_without_rows_is_looked_at(manager: User, name: str, data: bytes, unit: str) -> None:
-    project = managed(manager, privacy_unit=unit)
-    client = browser_of(manager)
-    address = look(manager, project, data, name)
-    client.post(
-        address, {"text": "text", "contributor": "who", "has_header": "on", "delimiter": "\t" if "tsv" in name else ","}
-    )
-    page = client.get(address)
-    assert page.status_code == 200
-    assert "holds no rows" in page.content.decode()
-
-
-def test_a_table_without_rows_is_looked_at(manager: User) -> None:
-    project = managed(manager, data_kind="table", columns=TABLE)
-    page = browser_of(manager).get(look(manager, project, b"age,job\n"))
-    assert "holds no rows" in page.content.decode()
 
 
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.7\n", b"PAR1 broken"])

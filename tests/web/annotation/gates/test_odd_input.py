@@ -1,6 +1,3 @@
-import json
-import re
-
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -11,12 +8,11 @@ from annotation.budget import charges
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
 from annotation.gates import services as gates
-from annotation.models import Dataset, GateRun, Project, Query
+from annotation.models import Dataset, Project, Query
 from annotation.projects.services import opening
 from tests.clients import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OFTEN = 400
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 0.5, "gate_delta": 1e-5, "gate_floor": 2}
 GATES = {"sampled": {"gate_kind": "k_anonymity"}, "noisy": THRESHOLD}
 
@@ -39,10 +35,6 @@ def crowd(request: pytest.FixtureRequest, manager: User) -> Project:
     return opening.create_project(preset="voice-crowd", owner=manager, **names, **GATES[request.param])  # type: ignore[arg-type]
 
 
-def people(text: str, number: int = OFTEN) -> bytes:
-    return b"".join(f"{text},person {n}\n".encode() for n in range(number))
-
-
 def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.csv") -> tuple[Dataset, str]:
     url = reverse("annotation:data", args=[project.slug])
     values = {"role": "pool", "text_column": "text", "contributor_column": "who", "has_header": "on"}
@@ -60,47 +52,6 @@ def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.c
 
 def shown() -> list[str]:
     return list(Query.objects.values_list("text", flat=True))
-
-
-def test_empty_texts_are_bad_rows_and_the_others_pass(client: Client, crowd: Project) -> None:
-    dataset, page = upload(client, crowd, people("") + people("play jazz") + people('" ?! "'))
-    assert dataset.bad_row_count == OFTEN
-    assert shown() == ["play jazz"]
-    assert "1 text passed the gate" in page
-
-
-@pytest.mark.parametrize("name", ["pool.csv", "pool.jsonl"])
-def test_a_text_of_a_megabyte_is_a_bad_row_with_its_reason_and_the_others_pass(
-    client: Client, crowd: Project, name: str
-) -> None:
-    long = "word " * 210_000
-    if name == "pool.csv":
-        rows = people(long, 1) + people("play jazz")
-    else:
-        said = [long] + ["play jazz"] * OFTEN
-        rows = "\n".join(json.dumps({"text": text, "who": f"person {n}"}) for n, text in enumerate(said)).encode()
-    dataset, page = upload(client, crowd, rows, name=name)
-    assert (dataset.row_count, dataset.bad_row_count) == (OFTEN, 1)
-    report = client.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
-    assert re.search(r"longer than [\d,]+ characters", report)
-    assert "word word" not in page + report
-    assert shown() == ["play jazz"]
-
-
-def test_invalid_utf_8_is_a_bad_row_named_by_its_line_and_never_quoted(client: Client, crowd: Project) -> None:
-    dataset, page = upload(client, crowd, b"my secret \xff\xfe,a\n" + people("play jazz"))
-    assert dataset.bad_row_count == 1
-    report = client.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
-    assert "UTF-8" in report
-    assert "secret" not in page + report
-    assert shown() == ["play jazz"]
-
-
-def test_one_contributor_who_says_everything_says_nothing(client: Client, crowd: Project) -> None:
-    loud = b"".join(b"shouted %d,loud\n" % (n % 20) for n in range(20_000))
-    _dataset, page = upload(client, crowd, loud)
-    assert GateRun.objects.get().passed_count == 0
-    assert "Nothing passed the gate" in page
 
 
 def test_where_all_texts_are_unique_the_page_says_so_and_what_to_do(client: Client, crowd: Project) -> None:

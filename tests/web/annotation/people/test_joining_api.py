@@ -9,9 +9,8 @@ from annotation.models import Membership, Role
 from annotation.models.joining import CrowdLink, Invitation
 from annotation.models.letters import Letter
 from annotation.models.people import IdempotentAnswer
-from annotation.people.api import NO_MAIL
-from annotation.people.services import appointing, letters
-from tests.factories import add_members, make_manager, make_project, make_user
+from annotation.people.services import letters
+from tests.factories import make_manager, make_project, make_user
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
@@ -74,21 +73,6 @@ def test_an_invitation_goes_by_mail_to_one_person(project):
     assert program.get(at).json()[0]["mail"] == "sent"
 
 
-def test_mail_is_not_sent_in_bulk(project, monkeypatch):
-    program, at = Caller(make_manager(project)), f"projects/{project.slug}/invitations"
-    monkeypatch.setattr(letters, "MAILS", 1)
-    asked = {"role": "annotator", "address": "ann@example.org"}
-    assert [program.post(at, asked).status_code for _ in range(2)] == [201, 429]
-    assert program.post(at, {"role": "annotator"}).status_code == 201
-
-
-def test_a_site_without_mail_says_so(project, settings):
-    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-    program = Caller(make_manager(project))
-    refused = program.post(f"projects/{project.slug}/invitations", {"role": "annotator", "address": "a@example.org"})
-    assert (refused.status_code, refused.json()["code"]) == (422, NO_MAIL)
-
-
 def test_a_crowd_link_is_told_once_and_closed(crowd):
     program, at = Caller(make_manager(crowd)), f"projects/{crowd.slug}/crowd-links"
     sent = {"platform": "prolific", "study": "study1", "answers_wanted": 2, "maximum_participants": 3}
@@ -112,27 +96,3 @@ def test_a_crowd_link_is_told_once_and_closed(crowd):
     assert program.delete(f"{at}/{link.pk}").status_code == 204
     assert program.get(at).json() == []
     assert program.delete(f"{at}/0").status_code == 404
-
-
-def test_what_the_page_refuses_is_refused_here(project, crowd):
-    boss = make_manager(project)
-    add_members(crowd, boss, role=Role.MANAGER)
-    program = Caller(boss)
-    private = program.post(f"projects/{project.slug}/crowd-links", {"platform": "prolific"})
-    assert private.status_code == 422
-    assert "this one shows private records" in private.json()["code"]
-    odd = program.post(f"projects/{crowd.slug}/crowd-links", {"platform": "prolific", "study": "a b"})
-    assert odd.status_code == 422
-    reviewer = program.post(f"projects/{crowd.slug}/invitations", {"role": "reviewer"})
-    assert (reviewer.status_code, reviewer.json()["code"]) == (409, appointing.ONLY_MANAGERS_REVIEW)
-    assert not CrowdLink.objects.exists()
-    assert not Invitation.objects.exists()
-
-
-def test_others_are_told_that_there_is_nothing(crowd):
-    other = make_user()
-    add_members(crowd, other, role=Role.ANNOTATOR)
-    program = Caller(other)
-    for path, body in (("invitations", {"role": "manager"}), ("crowd-links", {"platform": "prolific"})):
-        assert program.get(f"projects/{crowd.slug}/{path}").status_code == 404
-        assert program.post(f"projects/{crowd.slug}/{path}", body).status_code == 404

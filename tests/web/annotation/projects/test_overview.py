@@ -81,13 +81,6 @@ def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager:
     assert (project.selection, project.selection_rate) == ("secret_sample", 0.1)
 
 
-def test_the_preset_for_experts_has_numbers_for_logistic_regression_as_well(manager: User) -> None:
-    form = form_of("pool-experts", estimator="logistic_gaussian")
-    client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form)
-    settings = Project.objects.get().settings
-    assert settings["regularization"] == 3.0
-
-
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
     columns = "amount: 0 to 5000\ncountry: NO, SE, DK"
     client_of(manager).post(
@@ -98,36 +91,6 @@ def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
         {"name": "amount", "low": 0.0, "high": 5000.0},
         {"name": "country", "categories": ["NO", "SE", "DK"]},
     ]
-
-
-@pytest.mark.parametrize(
-    ("preset", "changes", "field"),
-    [
-        ("pool-experts", {"classes": "only"}, "classes"),
-        ("pool-experts", {"estimator": "logistic", "regularization": 0}, "regularization"),
-        ("pool-experts", {"pool_epsilon": -1}, "pool_epsilon"),
-        ("pool-experts", {"selection": "top_c", "selection_epsilon": 0}, "selection_epsilon"),
-        ("pool-experts", {"selection_rate": 1}, "selection_rate"),
-        ("pool-experts", {"block_hours": 0}, "block_hours"),
-        ("pool-experts", {"selection": "uncertainty"}, "selection"),
-        ("pool-experts", {"data_kind": "table"}, "columns"),
-        ("pool-experts", {"data_kind": "table", "columns": "amount: 9 to 1"}, "columns"),
-        ("pool-experts", {"data_kind": "image"}, "image_height"),
-        ("voice-crowd", {"gate_kind": "k_anonymity", "gate_k": 1}, "gate_k"),
-        ("voice-crowd", {"gate_kind": "k_anonymity", "gate_sampling_rate": 1}, "gate_sampling_rate"),
-        ("voice-crowd", {"gate_floor": 1}, "gate_floor"),
-        ("voice-crowd", {"selection": "top_c"}, "selection"),
-        ("voice-crowd", {"pool_delta": 0}, "pool_delta"),
-        ("voice-crowd", {"labels_epsilon": 0}, "labels_epsilon"),
-    ],
-)
-def test_a_combination_without_a_proof_is_refused_at_its_field(
-    manager: User, preset: str, changes: dict[str, object], field: str
-) -> None:
-    response = client_of(manager).post(reverse("annotation:new_project", args=[preset]), form_of(preset, **changes))
-    assert response.status_code == 422
-    assert field in response.context["form"].errors
-    assert not Project.objects.exists()
 
 
 def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
@@ -203,29 +166,6 @@ def test_the_budget_page_says_what_is_promised_and_spent(crowd: Project, manager
     assert "of 3.000 ε" in page
     assert "The account was opened with a limit of" in page
     assert guarantee(crowd.pool_account).chain_head in page
-
-
-def test_an_upload_is_received_and_listed(crowd: Project, manager: User) -> None:
-    file = SimpleUploadedFile("log.csv", b"text,person\nplay jazz,ann\n")
-    url = reverse("annotation:data", args=[crowd.slug])
-    fields = {"role": "pool", "text_column": "text", "contributor_column": "person", "has_header": "on"}
-    fields["agreed"] = charges.token_of(charges.gate_charge(crowd))
-    response = client_of(manager).post(url, {**fields, "file": file, "bad_rows": "keep_good", "confirm_few": "on"})
-    assert response.status_code == 302
-    assert Dataset.objects.get().mapping == {"text": "text", "contributor": "person", "has_header": True}
-    assert "log.csv" in client_of(manager).get(url).content.decode()
-
-
-def test_an_upload_without_the_named_column_is_refused_and_nothing_is_stored(crowd: Project, manager: User) -> None:
-    file = SimpleUploadedFile("log.csv", b"utterance,person\nplay jazz,ann\n")
-    fields = {"role": "pool", "text_column": "text", "contributor_column": "person", "has_header": "on"}
-    fields["agreed"] = charges.token_of(charges.gate_charge(crowd))
-    response = client_of(manager).post(
-        reverse("annotation:data", args=[crowd.slug]), {**fields, "file": file, "bad_rows": "keep_good"}
-    )
-    assert response.status_code == 422
-    assert "text" in str(response.context["form"].errors["file"])
-    assert not Dataset.objects.exists()
 
 
 def start_fields(**changed: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ from django.utils import timezone
 from annotation.models import Label, Project, Query, QueryState, Report
 from annotation.models.people import IdempotentAnswer
 from annotation.questions.services import flags, labels, queue
-from tests.factories import make_annotators, make_candidates, make_manager, make_project, make_user, open_records
+from tests.factories import make_annotators, make_candidates, make_manager, make_project, open_records
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
@@ -41,14 +41,6 @@ def test_the_last_answer_skip_or_flag_is_taken_back(project, ann, program):
     assert Query.objects.get(assignments=claimed["id"]).state == QueryState.OPEN
     # A key keeps the answer for a day, and with it the question, until its record is erased.
     assert IdempotentAnswer.objects.filter(body__contains=claimed["text"]).count() == 1
-
-
-def test_nothing_left_to_take_back(project, program):
-    nothing = program.post(f"projects/{project.slug}/assignments/undo")
-    assert (nothing.status_code, nothing.json()["code"]) == (
-        409,
-        "There is no answer left to take back: it is over ten minutes old or a training used it.",
-    )
 
 
 def test_a_question_is_reported_once_instead_of_answered(project, ann, program):
@@ -119,15 +111,3 @@ def test_in_front_of_a_crowd_an_answer_shows_what_passed_the_gate_alone():
         None,
         None,
     )
-
-
-def test_what_is_somebody_elses_is_not_there(project, ann):
-    turn = queue.claim_next(project=project, user=ann)
-    labels.submit_label(assignment=turn, choice=0)
-    for other in (make_user(), make_manager(project), make_annotators(project, 1)[0]):
-        program = Caller(other)
-        assert program.post(f"assignments/{turn.pk}/correction", {"choice": 1}).status_code == 404
-        assert program.post(f"assignments/{turn.pk}/flag", {"kind": "broken"}).status_code == 404
-    outsider = Caller(make_user())
-    assert outsider.get(f"projects/{project.slug}/answers").status_code == 404
-    assert outsider.post(f"projects/{project.slug}/assignments/undo").status_code == 404

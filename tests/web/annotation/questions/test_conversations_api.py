@@ -95,17 +95,3 @@ def test_a_manager_marks_as_read_and_finds_what_is_unread(project, people, manag
     assert boss.client.delete(f"/api/v1/projects/{project.slug}/reports/{report['report']}").status_code == 204
     assert boss.get(about, flag="comment").json()["questions"] == []
     assert [row["id"] for row in boss.get(about, flag="talk").json()["questions"]] == [turns[1].query_id]
-
-
-def test_questions_and_people_that_are_not_there(project, people, manager, turns):
-    annotator, boss = Caller(people[0]), Caller(manager)
-    about = f"projects/{project.slug}/questions"
-    assert annotator.post(f"assignments/{turns[1].pk}/comments", {"text": "not mine"}).status_code == 404
-    # To an annotator there is no such list.
-    assert annotator.get(f"{about}/{turns[0].query_id}/comments").status_code == 404
-    for number in (turns[0].query_id + 1000, 2**63, 0):
-        assert boss.get(f"{about}/{number}/comments").status_code == 404
-        assert boss.post(f"projects/{project.slug}/reports/{number}", {"text": "y"}).status_code == 404
-    for text in ("", "x" * 1001, "a\x00b"):
-        assert annotator.post(f"assignments/{turns[0].pk}/comments", {"text": text}).status_code == 422
-    assert not Report.objects.exists()

@@ -95,20 +95,6 @@ def test_managers_alone_do_what_their_page_offers_them_alone(project, disputed, 
     assert again.status_code == 422
 
 
-def test_what_cannot_be_is_refused(project, disputed, send):
-    assert send("/0", {"decision": "skip"}).status_code == 404
-    assert send("/x", {"decision": "skip"}).status_code == 404
-    assert send(f"/{disputed.pk}", {"decision": "settle"}).status_code == 422
-    assert send(f"/{disputed.pk}", {"decision": "settle", "choice": 3}).status_code == 422
-    assert send(f"/{disputed.pk}", {"decision": "guess"}).status_code == 422
-    nothing_to_keep = send(f"/{disputed.pk}", {"decision": "skip", "keep_as_check": True})
-    assert (nothing_to_keep.status_code, nothing_to_keep.json()["detail"]) == (
-        422,
-        "Only what is settled can be kept as a check.",
-    )
-    assert send("/undo").status_code == 409
-
-
 def test_no_kept_answer_shows_an_emptied_record(project, disputed, send):
     assert "record 0" in send(key="first").content.decode()
     assert "record 0" in IdempotentAnswer.objects.get().body

@@ -4,9 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection
 from django.db.models import F
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Assignment, Dataset, DatasetRole, Membership, Query, QueryState, Role
@@ -103,20 +101,6 @@ def test_somebody_pauses_and_goes_on(project, program):
     assert program.post(f"projects/{project.slug}/members/{boss.pk}/pause").status_code == 404
 
 
-def test_answers_are_compared_once_a_key(project, program):
-    open_records(project, 1)
-    for person in make_annotators(project, 2):
-        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=1)
-    at = f"projects/{project.slug}/agreement"
-    assert program.get(at).status_code == 404
-    begun = [program.post(at, key="one").json() for _ in range(2)]
-    assert begun[0] == begun[1]
-    assert (begun[0]["made_at"], begun[0]["job"]["state"]) == (None, "waiting")
-    comparing.make_report(job_id=begun[0]["job"]["id"])
-    made = program.get(at).json()
-    assert (made["answers"], made["questions"], made["job"]["state"]) == (2, 1, "done")
-
-
 def file_of(person, project, name) -> list[dict[str, str]]:
     client = browser_of(person)
     answer = client.get(reverse(f"annotation:{name}", args=[project.slug]))
@@ -159,14 +143,6 @@ def test_payments_are_those_of_the_file_page_by_page(money):
     assert "Link" not in last.headers
 
 
-def test_a_name_that_a_spreadsheet_would_run_is_itself_by_rest(project, program):
-    add_members(project, make_user("=ann"))
-    (paid,) = program.get(f"projects/{project.slug}/payments").json()
-    assert paid["username"] == "=ann"
-    (row,) = file_of(project.memberships.get(role=Role.MANAGER).user, project, "payments")
-    assert row["person"] == "'=ann"
-
-
 def test_opinions_are_those_of_the_file_page_by_page(project, program):
     at = f"projects/{project.slug}/opinions"
     assert program.get(at).json() == []
@@ -201,17 +177,6 @@ def test_opinions_are_those_of_the_file_page_by_page(project, program):
     assert program.get(at, after=rows[2]["question"]).json() == []
 
 
-def test_a_page_of_opinions_reads_no_more_than_a_page(project, program):
-    open_records(project, 1)
-    answered(project, 1, 1)
-    job = program.post(f"projects/{project.slug}/agreement").json()["job"]["id"]
-    comparing.make_report(job_id=job)
-    with CaptureQueriesContext(connection) as asked:
-        assert len(program.get(f"projects/{project.slug}/opinions", limit=7).json()) == 1
-    (opinions,) = [one["sql"] for one in asked if 'FROM "annotation_opinion"' in one["sql"]]
-    assert opinions.endswith("LIMIT 8")
-
-
 def test_statistics_are_ones_own_as_on_the_page():
     project = make_project(overlap=3, price_per_label=Decimal("0.10"), currency="EUR", gold_minimum=1)
     boss = make_manager(project)
@@ -235,24 +200,6 @@ def test_statistics_are_ones_own_as_on_the_page():
     # Whoever annotates nothing has none, as on the page.
     for stranger in (boss, make_user()):
         assert Caller(stranger).get(at).status_code == 404
-
-
-def test_ones_own_checks_move_in_steps_by_rest_too(project):
-    (ann,) = make_annotators(project, 1)
-    seen, program = [], Caller(ann)
-    for place in range(6):
-        (record,) = make_records(project, [f"known {place}"], role=DatasetRole.PUBLIC_TEST)
-        asked = Query.objects.create(
-            project=project, record=record, state=QueryState.GOLD, round_number=0, overlap=9, open_slots=9
-        )
-        GoldQuery.objects.create(query=asked, choice=1, source="public", added_by=ann)
-        held = asked.assignments.create(
-            project=project, annotator=ann, state="leased", leased_until="2100-01-01T00:00Z"
-        )
-        labels.submit_label(assignment=held, choice=int(place > 0))
-        told = program.get(f"projects/{project.slug}/statistics").json()
-        seen.append((told["checks"], told["checks_right"]))
-    assert seen == [(0, 0)] * 4 + [(5, 4)] * 2
 
 
 def test_in_front_of_a_crowd_nothing_of_others_is_told():
