@@ -10,7 +10,6 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from dpal.features.clipping import clip_rows
-from dpal.features.images import sign_matrix
 
 Rows32 = NDArray[np.float32]
 KDD_FILE, MNIST_FILE = "kddcup.data_10_percent.gz", "mnist_0_9.npz"
@@ -38,12 +37,12 @@ class Sample:
 
 
 def load_sample(name: str, folder: Path | None) -> Sample:
-    """Return `kdd`, `mnist_pca`, `mnist_random` or, without a folder, `generated`."""
+    """Return `kdd`, `mnist_pca` or, without a folder, `generated`."""
     if name == "generated":
         return _generated()
     if folder is None:
         raise FileNotFoundError(f"{name} needs a data folder")
-    return _kdd(folder / KDD_FILE) if name == "kdd" else _mnist(folder / MNIST_FILE, name)
+    return _kdd(folder / KDD_FILE) if name == "kdd" else _mnist(folder / MNIST_FILE)
 
 
 @functools.cache
@@ -79,17 +78,14 @@ def _kdd(path: Path) -> Sample:
 
 
 @functools.cache
-def _mnist(path: Path, name: str) -> Sample:
-    """Zeros are +1, nines -1; 50 columns by PCA of the pool or by public random signs."""
+def _mnist(path: Path) -> Sample:
+    """Zeros are +1, nines -1; 50 columns by PCA of the pool."""
     with np.load(path, allow_pickle=False) as arrays:
         X, test_X = (arrays[key].reshape(len(arrays[key]), -1) / 255.0 for key in ("X_train", "X_test"))
         signs, test_signs = (np.where(arrays[key] == 0, 1.0, -1.0) for key in ("y_train", "y_test"))
-    if name == "mnist_pca":
-        X, test_X = X - X.mean(axis=0), test_X - X.mean(axis=0)
-        _, vectors = np.linalg.eigh(X.T @ X)
-        projection = vectors[:, -PROJECTED:]
-    else:
-        projection = sign_matrix(X.shape[1], PROJECTED, seed=0)
+    X, test_X = X - X.mean(axis=0), test_X - X.mean(axis=0)
+    _, vectors = np.linalg.eigh(X.T @ X)
+    projection = vectors[:, -PROJECTED:]
     order = np.random.default_rng(0).permutation(len(X))
     train, test = (clip_rows(part @ projection, norm_bound=1.0) for part in (X[order], test_X))
     return Sample(train, signs[order].astype(np.float32), test, test_signs.astype(np.float32))

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from learner.papers.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
-from learner.papers.query_log import LogOf, QueryLog, shown_on
+from learner.papers.experiment import Claim, Data, Experiment, Json, PaperTable
+from learner.papers.query_log import LogOf, QueryLog
 from privacy.accounting.gate import gate_delta, gate_delta_without_cap
 from privacy.gate.kanonymity import KAnonymityGate
 
@@ -140,27 +140,6 @@ class EpsilonDelta(Experiment):
             for method in ("li2012", "exact")
         ]
 
-    def charts(self, result: Json) -> list[PaperFigure]:
-        panels = []
-        for m, epsilon in enumerate(self.settings["epsilons"]):
-            series = []
-            for i, rate in enumerate(self.settings["rates"]):
-                for method in ("exact", "li2012"):
-                    row = [result["delta"][method][i][j][m] for j in range(len(self.settings["ks"]))]
-                    known = [(k, max(v, 1e-30)) for k, v in zip(self.settings["ks"], row, strict=True) if v is not None]
-                    if known:
-                        label = f"beta {rate:g}, {'exact' if method == 'exact' else 'published'}"
-                        series.append(PaperSeries(label, [k for k, _ in known], [value for _, value in known]))
-            panels.append(Panel(series, "k", "delta", f"epsilon {epsilon:g}", x_log=True, y_log=True))
-        return [
-            PaperFigure(
-                "epsilon_delta",
-                "Delta over k, published and exact",
-                "Exact deltas lie under the published ones, which exist only where epsilon is at least -ln(1 - beta).",
-                [panels[0], panels[-1]],
-            )
-        ]
-
     def costs(self, result: Json) -> list[str]:
         return [
             "Sampling records instead of distinct texts is all the sound version changes: a text needs about k / beta "
@@ -264,34 +243,6 @@ class ContributorGate(Experiment):
             rows.append([unit, str(row["passed"]), str(row["of_one_person"]), *price])
         header = ("hides a", "texts that pass", "of one person alone", "epsilon", "delta")
         return [PaperTable(f"k = {self.settings['k']}, beta = {self.settings['rate']:g}", header, rows)]
-
-    def charts(self, result: Json) -> list[PaperFigure]:
-        names = ["record" if row["cap"] is None else f"{row['cap']}" for row in result["rows"]]
-        places = list(range(len(names)))
-        return [
-            PaperFigure(
-                "contributors",
-                "What passes on records and on people",
-                f"{shown_on(self.settings)} {self.settings['habits']} people repeat a text of their own. Texts that "
-                "pass the gate on records, and the gate on people by texts kept of each; and those that one person "
-                "alone says.",
-                [
-                    Panel(
-                        [
-                            PaperSeries(
-                                "texts that pass", places, [row["passed"] for row in result["rows"]], style="bars"
-                            ),
-                            PaperSeries(
-                                "of one person", places, [row["of_one_person"] for row in result["rows"]], style="bars"
-                            ),
-                        ],
-                        "unit, or texts kept of a person",
-                        "texts",
-                        x_names=names,
-                    )
-                ],
-            )
-        ]
 
     def costs(self, result: Json) -> list[str]:
         return [

@@ -78,7 +78,6 @@ class GateGrid(LogExperiment):
             "last_beyond_half": cell(last - (uncertain[:, third] - uncertain[:, 0]) / 2),
             "gains": _cells(uncertain - curves["random"]),
             "lost_by_gate": _cells(everything[:, None, None] - accuracy),
-            "trial": [cell(accuracy[:, i, j] - accuracy[:, m, n]) for (i, j), (m, n) in self.trials],
         }
 
     def neighbours(self, passed: Array, accuracy: Array) -> Array:
@@ -88,14 +87,6 @@ class GateGrid(LogExperiment):
         order = np.argsort(budgets)
         near = [(a, b) for a, b in pairwise(order) if budgets[b] <= 1.2 * budgets[a]]
         return np.stack([flat[:, b] - flat[:, a] for a, b in near], axis=1) if near else np.empty((seeds, 0))
-
-    @property
-    def trials(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Places of the two gates that an earlier trial compared, where the grid holds both."""
-        rates, ks = self.settings["rates"], self.settings["ks"]
-        if not ({0.1, 0.6} <= set(rates) and {20, 500} <= set(ks)):
-            return []
-        return [((rates.index(0.1), ks.index(20)), (rates.index(0.6), ks.index(500)))]
 
     def points(self, result: Json) -> list[tuple[float, int, float, Json]]:
         """Return rate, k, mean number of texts that pass, and accuracy of all gates."""
@@ -112,7 +103,7 @@ class GateGrid(LogExperiment):
         early, late, gains = result["first_gain"], result["last_gain"], result["gains"]
         best = max(self.points(result), key=lambda point: float(point[3]["value"]))
         least = min((gap for row in result["lost_by_gate"] for gap in row), key=lambda gap: float(gap["value"]))
-        found = [
+        return [
             Claim(
                 "A smaller k gives a better model (figure 2).",
                 ", ".join(f"{value:.3f}" for value in by_k) + f" for k of {self.settings['ks']}",
@@ -146,37 +137,6 @@ class GateGrid(LogExperiment):
                 any_of(at_most(gap, 0.03) for row in result["lost_by_gate"] for gap in row),
                 "a gate at least loses at most .03",
             ),
-            Claim(
-                "Uncertainty helps by .02 at small budgets and by nothing near the number passing (a trial of ours).",
-                ", ".join(f"{shown(gain)}" for gain in gains) + f" at {self.settings['budgets'][: len(gains)]} labels",
-                all_of(
-                    [
-                        any_of(above(gain, 0.01) for gain in gains),
-                        *(at_most(gain, 0.03) for gain in gains),
-                        within(gains[-1], -0.01, 0.01),
-                    ]
-                ),
-                "the largest gain within [.01, .03], the last within .01",
-            ),
-        ]
-        return found + self.trial(result)
-
-    def trial(self, result: Json) -> list[Claim]:
-        """Return the comparison of two gates at equal privacy, where the grid holds both."""
-        named = {(rate, k): (passed, accuracy) for rate, k, passed, accuracy in self.points(result)}
-        if not result["trial"]:
-            return []
-        low, high = named[0.1, 20], named[0.6, 500]
-        epsilons = epsilon_at(20, 0.1, DELTA), epsilon_at(500, 0.6, DELTA)
-        return [
-            Claim(
-                "Low beta with low k wins at about equal epsilon: .898 against .870 for (.1, 20) and (.6, 500) (a "
-                "trial of ours).",
-                f"{shown(low[1])} with {low[0]:.0f} texts at epsilon {epsilons[0]:.2f}, {shown(high[1])} with "
-                f"{high[0]:.0f} at {epsilons[1]:.2f}, delta {DELTA:g}",
-                all_of([above(result["trial"][0], 0.0), epsilons[0] <= epsilons[1]]),
-                "on the same log the first is more accurate and its exact epsilon is not larger",
-            )
         ]
 
     def tables(self, result: Json) -> list[PaperTable]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from learner.papers.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
-from learner.papers.query_log import LogOf, shown_on
+from learner.papers.experiment import Claim, Data, Experiment, Json, PaperTable
+from learner.papers.query_log import LogOf
 from privacy.gate.count_mean_min import CountMeanMinSketch
 from privacy.gate.count_min import CountMinSketch
 from privacy.gate.hashing import hash_texts
@@ -95,30 +95,6 @@ class SketchCounts(Experiment):
         header = ("width", "sketch", "mean error", "mean absolute", "errors", "wrongly let out", "wrongly held")
         caption = f"{result['texts']:,} texts, {result['passing']:,} of them said at least {self.settings['k']} times"
         return [PaperTable(caption, header, rows)]
-
-    def charts(self, result: Json) -> list[PaperFigure]:
-        widths = self.settings["widths"]
-        both = (("count-mean-min", "mean_min"), ("count-min", "min"))
-        error = [PaperSeries(t, widths, [max(r[n]["mean_absolute"], 1e-3) for r in result["rows"]]) for t, n in both]
-        out = [PaperSeries(f"{t}, let out", widths, [r[n]["wrongly_out"] for r in result["rows"]]) for t, n in both]
-        held = [PaperSeries(f"{t}, held", widths, [r[n]["wrongly_held"] for r in result["rows"]]) for t, n in both]
-        return [
-            PaperFigure(
-                "sketches",
-                "Errors of the sketches by width",
-                f"{shown_on(self.settings)} Errors and wrong decisions vanish as the sketch grows; count-mean-min errs "
-                "both ways, count-min lets out only.",
-                [
-                    Panel(error, "counters a row", "mean absolute error", x_log=True, y_log=True),
-                    Panel(
-                        [*out, *held],
-                        "counters a row",
-                        f"texts decided wrongly at k = {self.settings['k']}",
-                        x_log=True,
-                    ),
-                ],
-            )
-        ]
 
     def costs(self, result: Json) -> list[str]:
         return [

@@ -3,10 +3,8 @@
 from learner.papers.experiment import Experiment, Paper
 from learner.papers.ghassemi_batches import BatchSizes
 from learner.papers.ghassemi_curves import GeneratedCurves, KddCurves, MnistCurves
-from learner.papers.ghassemi_projections import Projections
 from learner.papers.ghassemi_screens import ScreenCosts
 from learner.papers.ghassemi_slabs import Slabs
-from learner.papers.ghassemi_steps import StepSizes
 
 UNSOUND = (
     "`exponential`: the screen costs more than its lemma says, whose condition the paper's own setting breaks.",
@@ -21,9 +19,7 @@ def paper(*, small: bool) -> Paper:
     experiments: list[Experiment] = [ScreenCosts(), GeneratedCurves(small=small)]
     if not small:
         experiments += [KddCurves(small=small), MnistCurves(small=small)]
-    experiments += [BatchSizes(small=small), Slabs(small=small), StepSizes(small=small)]
-    if not small:
-        experiments.append(Projections(small=small))
+    experiments += [BatchSizes(small=small), Slabs(small=small)]
     return Paper(
         "ghassemi2016",
         "Ghassemi, Sarwate, Wright: Differentially private online active learning (2016)",

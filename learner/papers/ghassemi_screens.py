@@ -4,7 +4,7 @@ import math
 
 from scipy.optimize import brentq
 
-from learner.papers.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
+from learner.papers.experiment import Claim, Data, Experiment, Json, PaperTable
 from privacy.accounting.screens import (
     exponential_screen_epsilon,
     exponential_screen_rates,
@@ -93,22 +93,6 @@ class ScreenCosts(Experiment):
         rows = [[name, *(f"{result[name][key]:.4f}" for key in names)] for name in ("bernoulli", "exponential")]
         header = ["screen", "q high", "q low", "cost if selected", "if skipped", "screen", "stream", "selection hidden"]
         return [PaperTable("Exact costs at the paper's settings, replaced records", header, rows)]
-
-    def charts(self, result: Json) -> list[PaperFigure]:
-        widths = self.settings["half_widths"]
-        curves = [
-            PaperSeries("exact", widths, result["exact"]),
-            PaperSeries("claimed", widths, [self.settings["epsilon_screen"]] * len(widths), style="dashed"),
-        ]
-        return [
-            PaperFigure(
-                "screen_costs",
-                "Cost of the exponential screen against its half width",
-                f"The exact cost falls from {result['exact'][0]:.2f} at half width {widths[0]:g} to the claimed "
-                f"{self.settings['epsilon_screen']:g} and stays there.",
-                [Panel(curves, "half width b of the slab", "epsilon of one decision")],
-            )
-        ]
 
     def costs(self, result: Json) -> list[str]:
         high, low = result["wide_rates"]

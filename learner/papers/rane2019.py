@@ -26,7 +26,6 @@ from learner.papers.experiment import (
 from learner.papers.plane_learners import Learned, coin, draw_starts, learn_until_separated
 from learner.papers.plane_points import GAPS, POINTS, Constellation, constellation
 from learner.papers.plane_releases import laplace_accuracy, published_scale, true_scale
-from learner.papers.rane2019_coins import CoinCurve
 from learner.papers.rane2019_sound import SoundReleases
 from learner.papers.rane2019_version_space import SettledVersionSpace, ShrinkingArc
 from privacy.accounting.screens import rank_bernoulli_epsilon
@@ -143,7 +142,6 @@ class Separation(Experiment):
         names = list(self.settings["gaps"])
         means = {name: [result[name][way]["queries"]["value"] for way in SELECTIONS] for name in names}
         moved = {name: max(abs(row[1] / row[0] - 1), abs(row[2] / row[0] - 1)) for name, row in means.items()}
-        ratios = [row[3] / row[0] for row in means.values()]
         paired = [(result[name]["epsilon_p 0.1"]["fewer"], result[name]["epsilon_p 0.1"]["more"]) for name in names]
         rows = [
             [self.accuracy(result, name, "published", epsilon)["value"] for epsilon in self.settings["epsilons_m"]]
@@ -191,18 +189,6 @@ class Separation(Experiment):
                 f"{shown(shared)}",
                 abs(published["value"] - shared["value"]) <= 0.02,
                 "accuracy within .02 of the published one when releases share epsilon_m, as they must",
-            ),
-            Claim(
-                "Random order needs 3.5 to 4 times the labels (an earlier trial of ours).",
-                ", ".join(f"{ratio:.1f}" for ratio in ratios) + " times",
-                all(3.5 <= ratio <= 4 for ratio in ratios),
-                "the ratio of means lies in [3.5, 4] on every data set",
-            ),
-            Claim(
-                "With the true sensitivity accuracy at epsilon_m 1 falls from .81 to .52 (an earlier trial of ours).",
-                f"{published['value']:.2f} to {true['value']:.2f} on the {last} set",
-                abs(published["value"] - 0.81) <= 0.03 and abs(true["value"] - 0.52) <= 0.03,
-                "both within .03",
             ),
         ]
 
@@ -364,7 +350,6 @@ def paper(*, small: bool) -> Paper:
             Separation(small=small),
             ShrinkingArc(small=small),
             SettledVersionSpace(small=small),
-            CoinCurve(small=small),
             SoundReleases(small=small),
         ),
     )

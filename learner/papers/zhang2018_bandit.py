@@ -1,7 +1,6 @@
 """Algorithm 2 and Theorem 4 of Zhang and Venkitasubramaniam 2018: regret from one answer a user."""
 
 import math
-from collections.abc import Sequence
 
 from learner.papers.descent_runs import (
     Normals,
@@ -11,13 +10,8 @@ from learner.papers.descent_runs import (
 from learner.papers.experiment import (
     Claim,
     Json,
-    Panel,
-    PaperFigure,
-    PaperSeries,
-    banded_cells,
-    shown,
 )
-from learner.papers.verdicts import above, all_of, at_most, exponent, within
+from learner.papers.verdicts import all_of, at_most
 from learner.papers.zhang2018_regret import DELTA, LIPSCHITZ, LOSS_BOUND, RADIUS, Regret, by_sigma, growth
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi
@@ -80,9 +74,6 @@ class Bandit(Regret):
         horizons, rows = self.settings["horizons"], self.rows(result)
         # The mean of the exponents between neighbours is the exponent between the ends.
         mean = {sigma: growth(cells, horizons, -3, -1) for sigma, cells, _ in rows}
-        weaker = rows[:2]
-        last = {sigma: exponents[-2:] for sigma, _, exponents in weaker}
-        slowed = {sigma: self.slowed(cells) for sigma, cells, _ in weaker}
         return [
             self.bounded(
                 "Theorem 4 with F/delta: the regret is at most B^2/(2 eta) + (eta/2) T (d^2 (F/delta + L)^2 "
@@ -101,52 +92,6 @@ class Bandit(Regret):
                 f"mean of the last two exponents: {by_sigma(mean)}",
                 all_of(at_most(value, 0.8) for value in mean.values()),
                 "at most .8 at every sigma",
-            ),
-            Claim(
-                "Exponents of .75 to .9 past 2^16 answers (an earlier trial of ours).",
-                "; ".join(f"{shown(a)}, {shown(b)} (sigma {sigma:g})" for sigma, (a, b) in last.items())
-                + " over the last two factors of four",
-                all_of(within(value, 0.7, 0.9) for pair in last.values() for value in pair),
-                "last two exponents within [.7, .9], both smaller sigmas",
-            ),
-            Claim(
-                "The rate shows only past 2^16 answers (an earlier trial of ours).",
-                f"the last two exponents are smaller than those before by, in the mean, {by_sigma(slowed)}",
-                all_of(above(value, 0.0) for value in slowed.values()),
-                "smaller in the mean, both smaller sigmas",
-            ),
-        ]
-
-    def slowed(self, cells: Sequence[Json]) -> Json:
-        """Return by how much the mean exponent of all factors of four but two is above that of the last two."""
-        first, turn, last = self.settings["horizons"][0], self.settings["horizons"][-3], self.settings["horizons"][-1]
-        before, after = 1 / math.log(turn / first), 1 / math.log(last / turn)
-        return exponent([cells[0], cells[-3], cells[-1]], [-before, before + after, -after])
-
-    def charts(self, result: Json) -> list[PaperFigure]:
-        horizons = self.settings["horizons"]
-        bounds = [
-            banded_cells("regret, sigma 0", horizons, result["regret"][0]),
-            PaperSeries(
-                "T (ln 2), never learning", horizons, [horizon * math.log(2) for horizon in horizons], style="dashed"
-            ),
-            PaperSeries("Theorem 4 with F/delta", horizons, [self.bound(horizon, 0.0) for horizon in horizons]),
-            PaperSeries("Theorem 4 as printed, F/eta", horizons, [self.printed_bound(horizon) for horizon in horizons]),
-        ]
-        return [
-            PaperFigure(
-                "bandit",
-                "Regret from one answer a user",
-                "Regret leaves the linear beginning slowly; at the largest noise it does not within these horizons. "
-                "Bands are four standard errors.",
-                self.panels(result),
-            ),
-            PaperFigure(
-                "theorem_4",
-                "Theorem 4, printed and mended",
-                "With F/delta the bound grows like T to the 3/4; as printed, with F/eta, it grows faster than T. "
-                "The band is four standard errors.",
-                [Panel(bounds, "T, users", "regret", x_log=True, y_log=True)],
             ),
         ]
 

@@ -10,9 +10,8 @@ from learner.papers.descent_runs import (
 from learner.papers.experiment import (
     Claim,
     Json,
-    PaperFigure,
 )
-from learner.papers.verdicts import all_of, at_most, within
+from learner.papers.verdicts import all_of, at_most
 from learner.papers.zhang2018_regret import DELTA, LIPSCHITZ, RADIUS, Regret, by_sigma
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.mutual_information import gaussian_mi
@@ -64,23 +63,6 @@ class FullInformationRegret(Regret):
                 all_of(at_most(value, 0.6) for value in last.values()),
                 "every last exponent at most .6",
             ),
-            Claim(
-                "Exponents of .49 to .50 (an earlier trial of ours).",
-                text,
-                all_of(within(value, 0.45, 0.55) for value in last.values()),
-                "every last exponent within [.45, .55]",
-            ),
-        ]
-
-    def charts(self, result: Json) -> list[PaperFigure]:
-        return [
-            PaperFigure(
-                "full_information",
-                "Regret with full information",
-                "Regret grows like the square root of T once it has left the linear beginning, which lasts longer the "
-                "more noise there is; it stays under the bounds. Bands are four standard errors.",
-                self.panels(result),
-            )
         ]
 
     def costs(self, result: Json) -> list[str]:

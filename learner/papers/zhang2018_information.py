@@ -13,11 +13,7 @@ from learner.papers.experiment import (
     Data,
     Experiment,
     Json,
-    Panel,
-    PaperFigure,
-    PaperSeries,
     PaperTable,
-    banded_cells,
     cell,
     shown,
 )
@@ -184,28 +180,6 @@ class UserInformation(Experiment):
             PaperTable(
                 "The same for one answer, d = 2, exploration .2", ("sigma", "bound, nats", "estimate, nats"), bandit
             ),
-        ]
-
-    def charts(self, result: Json) -> list[PaperFigure]:
-        sigmas = self.settings["sigmas"]
-        panels = []
-        for dimension, names in self.by_dimension(result):
-            curves = [banded_cells(TITLES[name], sigmas, names[name]) for name in POPULATIONS]
-            bound = [gaussian_mi(dimension, LIPSCHITZ, sigma) for sigma in sigmas]
-            epsilon = [zcdp_epsilon(2 * (LIPSCHITZ / sigma) ** 2, DELTA) for sigma in sigmas]
-            curves += [
-                PaperSeries("bound", sigmas, bound, style="dashed"),
-                PaperSeries("epsilon charged, at delta 1e-6", sigmas, epsilon),
-            ]
-            panels.append(Panel(curves, "sigma / L", "nats; epsilon", f"d = {dimension}", x_log=True, y_log=True))
-        return [
-            PaperFigure(
-                "information",
-                "Mutual information, its bound, and epsilon",
-                "Estimates lie under the bound and meet it for gradients on the sphere where there is much noise; the "
-                "epsilon of the same noise is far larger and falls more slowly. Bands are four standard errors.",
-                panels,
-            )
         ]
 
     def costs(self, result: Json) -> list[str]:

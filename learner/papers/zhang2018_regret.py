@@ -17,10 +17,7 @@ from learner.papers.experiment import (
     Data,
     Experiment,
     Json,
-    Panel,
-    PaperSeries,
     PaperTable,
-    banded_cells,
     cell,
     shown,
 )
@@ -151,20 +148,6 @@ class Regret(Experiment, ABC):
         ]
         header = ["sigma", *(f"T = 2^{round(math.log2(horizon))}" for horizon in horizons), "last exponent"]
         return [PaperTable("Regret, and in brackets its share of the bound", header, rows)]
-
-    def panels(self, result: Json) -> list[Panel]:
-        """Return regret with its bounds, and exponents."""
-        horizons = self.settings["horizons"]
-        curves = [banded_cells(f"sigma {sigma:g}", horizons, cells) for sigma, cells, _ in self.rows(result)]
-        bounds = [
-            PaperSeries(f"bound, sigma {sigma:g}", horizons, [self.bound(T, sigma) for T in horizons], style="dashed")
-            for sigma in (self.settings["sigmas"][0], self.settings["sigmas"][-1])
-        ]
-        grown = [banded_cells(f"sigma {sigma:g}", horizons[1:], exponents) for sigma, _, exponents in self.rows(result)]
-        return [
-            Panel([*curves, *bounds], "T, users", "regret", x_log=True, y_log=True),
-            Panel(grown, "T, users", "exponent since T / 4", x_log=True),
-        ]
 
 
 def by_sigma(values: Mapping[float, Json]) -> str:

@@ -5,11 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize
 
-from learner.estimators.convex import LinearObjective, minimise
-from learner.estimators.logistic import PrivateLogisticRegression
-from learner.linear_model import LinearModel
 from learner.papers.huber_svm import HuberLoss, HuberSVMBaseline, PrivateHuberSVM
 from privacy.accounting.events import event_from_json
 
@@ -38,21 +34,6 @@ def test_loss_is_the_smoothed_hinge(smoothing):
     assert np.abs(loss.slope(margins)).max() == loss.slope_bound
 
 
-def test_minimum_is_that_of_a_general_solver():
-    X, y = blobs()
-    signs = np.where(y == 1, 1.0, -1.0)
-    loss = HuberLoss(0.25)
-    objective = LinearObjective(X, signs, loss, 0.3, np.ones(4), 1.0)
-    found = minimise(objective, tolerance=1e-8)
-
-    def gradient(w):
-        return 0.3 * w + 1 + (loss.slope(signs * (X @ w)) * signs) @ X
-
-    solved = optimize.root(gradient, found + 0.1, method="hybr", options={"xtol": 1e-12})
-    np.testing.assert_allclose(found, solved.x, atol=1e-6)
-    assert np.linalg.norm(gradient(found)) <= 1e-8
-
-
 @given(
     epsilon=st.floats(0.05, 20),
     regularization=st.floats(1e-2, 1e4),
@@ -71,25 +52,6 @@ def test_the_price_is_epsilon_whatever_the_parameters(epsilon, regularization, s
     cost = event.cost(adjacency=adjacency)
     floor = 1 - 1e-11 if getattr(event, "extra_regularization", 0) == 0 else 0.98
     assert epsilon * floor * (1 - 1e-11) <= cost.epsilon <= epsilon
-
-
-def test_the_bend_decides_the_curvature_that_is_charged():
-    events = [PrivateHuberSVM(1.0, 10.0, smoothing=h, classes=[0, 1]).event_for(5) for h in (0.25, 1.0)]
-    assert [event.curvature for event in events] == [2.0, 0.5]
-    assert events[0].epsilon_prime < events[1].epsilon_prime
-
-
-@pytest.mark.parametrize("method", ["objective", "output"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_fit_keeps_its_promises(method, n_classes):
-    X, y = blobs(classes=n_classes)
-    estimator = PrivateHuberSVM(50.0, method=method, classes=list(range(n_classes))).fit(X, y)
-    assert estimator.privacy_event_ == estimator.event_for(4)
-    assert estimator.releasable
-    assert not estimator.simulated_
-    assert estimator.score(X, y) > 0.85
-    assert np.allclose(estimator.predict_proba(X).sum(axis=1), 1)
-    assert not PrivateHuberSVM(50.0, classes=list(range(n_classes)), random_state=1).fit(X, y).releasable
 
 
 def minimisers(regularization, *datasets, **options):
@@ -120,30 +82,6 @@ def test_empirical_sensitivity_stays_under_the_stated_one_and_reaches_it(adjacen
     ).event_for(3)
     reached = np.linalg.norm(first - second)
     assert 0.99 * stated.sensitivity_l2(adjacency) <= reached <= stated.sensitivity_l2(adjacency)
-
-
-@pytest.mark.parametrize("estimator_class", [PrivateHuberSVM, PrivateLogisticRegression])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("method", ["objective", "output"])
-def test_a_prior_is_where_no_records_lead_and_costs_nothing(estimator_class, fit_intercept, method):
-    intercept = np.array([0.3 if fit_intercept else 0.0])
-    prior = LinearModel(np.array([[2.0, -1.0, 0.5]]), intercept, ("no", "yes"))
-    options = {"classes": [0, 1], "fit_intercept": fit_intercept, "intercept_scaling": 0.2}
-    estimator = estimator_class(1e7, 5.0, method, prior=prior, **options)
-    assert estimator.event_for(3) == estimator_class(1e7, 5.0, method, **options).event_for(3)
-    estimator.fit(np.empty((0, 3)), np.empty(0, dtype=int))
-    np.testing.assert_allclose(estimator.coef_, prior.coef, atol=1e-3)
-    np.testing.assert_allclose(estimator.intercept_, prior.intercept, atol=1e-3)
-    with pytest.raises(ValueError, match="prior must have"):
-        estimator_class(prior=prior, classes=[0, 1]).fit(np.zeros((2, 5)), [0, 1])
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 9.0, math.nan])
-def test_smoothing_is_checked_by_the_price_and_by_the_fit(smoothing):
-    X, y = blobs(n=10)
-    for call in (lambda e: e.event_for(4), lambda e: e.fit(X, y)):
-        with pytest.raises(ValueError, match="smoothing must lie"):
-            call(PrivateHuberSVM(smoothing=smoothing, classes=[0, 1]))
 
 
 def test_the_baseline_is_the_limit_of_a_large_epsilon_and_never_releasable():

@@ -6,8 +6,8 @@ import pytest
 
 from learner.papers.experiment import agree, cell
 from learner.papers.plane_learners import coin, draw_starts, learn_until_separated
-from learner.papers.plane_points import GAPS, POINTS, constellation, draw_constellation
-from learner.papers.plane_releases import ask_top_c, gamma_accuracy, laplace_accuracy, true_scale
+from learner.papers.plane_points import GAPS, POINTS, constellation
+from learner.papers.plane_releases import ask_top_c, true_scale
 from learner.papers.plane_svms import solve_svms
 from learner.papers.rane2019 import Separation
 from learner.papers.rane2019_sound import SoundReleases
@@ -122,25 +122,6 @@ def test_top_c_asks_distinct_records_of_the_pool_and_its_split_is_paid() -> None
     scale, left = experiment.split(100, 2.0)
     assert top_c_epsilon(118, 100, scale) + left == pytest.approx(2.0)
     assert left == pytest.approx(1.5, abs=1e-6)
-
-
-def test_huge_noise_leaves_a_guess_and_none_leaves_the_machine() -> None:
-    points, rng = points_of(), np.random.default_rng(12)
-    weights = np.tile(points.direction, (4_000, 1))
-    assert laplace_accuracy(points, weights, 1e-12, rng).min() == 1
-    assert laplace_accuracy(points, weights, 1e9, rng).mean() == pytest.approx(0.5, abs=0.05)
-    assert gamma_accuracy(points, weights, 1e9, rng).mean() == pytest.approx(0.5, abs=0.05)
-
-
-def test_points_stay_on_their_side_of_the_strip() -> None:
-    points = draw_constellation(points=120, radius=4.0, gap=0.3, rng=np.random.default_rng(13))
-    assert (points.signed @ points.direction >= 0.3).all()
-    assert points.norm_bound <= 4
-    assert points.signs.sum() == 0
-    with pytest.raises(ValueError, match="gap"):
-        draw_constellation(points=120, radius=1.0, gap=1.0, rng=np.random.default_rng(13))
-    with pytest.raises(ValueError, match="even"):
-        draw_constellation(points=3, radius=1.0, gap=0.1, rng=np.random.default_rng(13))
 
 
 @pytest.mark.statistical

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from learner.papers import catalogue, runner
-from learner.papers.__main__ import main
 from learner.papers.experiment import (
     Claim,
     Data,
@@ -22,7 +21,6 @@ from learner.papers.experiment import (
     PaperTable,
     agree,
     cell,
-    settings_digest,
 )
 from learner.papers.runner import Reproduction
 
@@ -172,12 +170,6 @@ def test_a_rule_that_changed_is_applied_to_the_kept_result(
     assert "Coins are gold." in (tmp_path / "bernoulli1713.md").read_text()
 
 
-def test_what_does_not_hold_is_said(tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Coins, "run", lambda self, seed, data: {"heads": 1.0})
-    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
-    assert "| no |" in (tmp_path / "bernoulli1713.md").read_text()
-
-
 def test_what_is_not_decided_is_said(tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coins, "claims", lambda self, result: [Claim("Coins are fair.", "none", None, "weight")])
     reproduction(tmp_path, []).reproduce(["bernoulli1713"])
@@ -236,37 +228,12 @@ def test_figures_are_the_same_bytes_and_have_words(tmp_path: Path, flips: dict[s
     )
 
 
-def test_a_missing_file_is_named_without_its_folder(tmp_path: Path, flips: dict[str, int]) -> None:
-    with pytest.raises(FileNotFoundError, match=r"^coins.csv is not in the data folder$"):
-        reproduction(tmp_path / "out", [], tmp_path).reproduce(["bernoulli1713"])
-
-
-def test_an_experiment_of_many_parts_must_say_how_they_combine() -> None:
-    class Silent(Coins):
-        combine = Experiment.combine
-
-    with pytest.raises(ValueError, match="3 parts"):
-        Silent(1).combine([{}, {}, {}])
-
-
-@pytest.mark.parametrize("change", [{"name": "b"}, {"version": 2}, {"settings": {"a": 2}}, {"seeds": [2]}])
-def test_the_digest_follows_everything_that_decides(change: dict[str, Any]) -> None:
-    base: dict[str, Any] = {"name": "a", "version": 1, "settings": {"a": 1}, "seeds": [1]}
-    assert settings_digest(**base) != settings_digest(**(base | change))
-
-
 def test_cells_of_one_law_agree_and_of_two_do_not() -> None:
     rng = np.random.default_rng(5)
     same, again, other = (cell(rng.normal(mean, 1, size=400)) for mean in (0, 0, 0.5))
     assert agree(same, again)
     assert not agree(same, other)
     assert same["low"] < 0 < same["high"]
-
-
-def test_the_command_refuses_a_folder_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--data", "/nowhere/at/all"])
-    assert "--data" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from learner.papers.descent_runs import bandit_losses, best_total_loss, draw_users, full_information_losses
 from learner.papers.experiment import agree, cell
-from learner.papers.user_information import bandit_information, information, two_users_told_apart
+from learner.papers.user_information import bandit_information, information
 from learner.papers.zhang2018_bandit import Bandit
 from learner.papers.zhang2018_full import FullInformationRegret
 from privacy.accounting.mutual_information import gaussian_mi
@@ -89,13 +89,6 @@ def test_information_of_two_users_is_the_integral() -> None:
     assert exact < gaussian_mi(1, 1.0, sigma)
 
 
-def test_information_is_at_most_the_number_of_users_and_none_without_differences() -> None:
-    gradients = np.random.default_rng(6).standard_normal((8, 3))
-    assert information(gradients, 1e-3, draws=500, rng=np.random.default_rng(7)).mean() == pytest.approx(np.log(8))
-    same = information(np.ones((8, 3)), 1.0, draws=500, rng=np.random.default_rng(7))
-    assert np.abs(same).max() < 1e-9
-
-
 def test_bandit_information_of_users_who_answer_alike_is_none_and_of_others_is_some() -> None:
     turns = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -104,11 +97,6 @@ def test_bandit_information_of_users_who_answer_alike_is_none_and_of_others_is_s
     assert np.abs(alike).max() < 1e-9
     answers = np.repeat([[0.1], [3.0]], 60, axis=1)
     assert bandit_information(answers, directions, 5.0, 0.5, draws=300, rng=rng).mean() > 0.5
-
-
-def test_told_apart() -> None:
-    assert two_users_told_apart(0.0, 1.0) == 0.5
-    assert two_users_told_apart(2.0, 1.0) == pytest.approx(norm.cdf(1))
 
 
 @pytest.mark.statistical
