@@ -35,10 +35,6 @@ class NothingWaits(LearnerError):
     """What somebody gave their word for is not waiting for it."""
 
 
-class PlanOutdated(LearnerError):
-    """The settings that a plan tried are not those it would try now, or it tries none."""
-
-
 class BlockNotOpen(LearnerError):
     """There is no secret block whose questions are being answered."""
 

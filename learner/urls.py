@@ -9,12 +9,10 @@ from learner.releases import views as release_views
 from learner.rounds import closing_views, forgetting_views
 from learner.rounds import views as pool_views
 from learner.simulation import views as plan_views
-from learner.simulation import views as simulation_views
 
 app_name = "learner"
 urlpatterns = [
     path("projects/new/<slug:preset>/budget/plan/", plan_views.draft_plan, name="draft_plan"),
-    path("projects/new/<slug:preset>/budget/plan/use/", simulation_views.use_draft_plan, name="use_draft_plan"),
     path(
         "projects/new/<slug:preset>/budget/plan/<str:fingerprint>.svg",
         plan_views.draft_plan_plot,
@@ -45,7 +43,6 @@ urlpatterns = [
     path("projects/<slug:slug>/data/forget/preview/", forgetting_views.preview_forget, name="preview_forget"),
     path("projects/<slug:slug>/data/forget/now/", forgetting_views.forget_now, name="forget_now"),
     path("projects/<slug:slug>/budget/plan/", plan_views.plan, name="plan"),
-    path("projects/<slug:slug>/budget/plan/use/", simulation_views.use_plan, name="use_plan"),
     path("projects/<slug:slug>/budget/plan/<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
     path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),

@@ -1,7 +1,7 @@
 """Randomised consensus of a crowd's answers, one question at a time."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -35,7 +35,6 @@ class RandomizedConsensus(RandomizerChoice):
             "stream": _("The records of a stream pay once, so their answers are not said a second way."),
         },
     )
-    tried: ClassVar[Collection[str]] = ("response_classes",)
 
     answers_epsilon: float = parameter(
         4.0,

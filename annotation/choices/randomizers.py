@@ -1,9 +1,9 @@
 """Base class of randomisers: how a crowd's answers leave the trusted side."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.learning import chosen_estimator, learn_responses
@@ -47,13 +47,6 @@ class RandomizerChoice(Choice):
             else _("Randomised answers are learned from by {wanted} alone.")
         )
         return {Kind.ESTIMATOR.key: as_message(rule, wanted=learn_responses())}
-
-
-@runtime_checkable
-class Varied(Protocol):
-    """A randomiser with parameters whose other options change no price, so that a plan tries them."""
-
-    tried: ClassVar[Collection[str]]
 
 
 def chosen_randomizer(settings: Mapping[str, Any]) -> type[RandomizerChoice] | None:

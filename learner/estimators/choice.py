@@ -104,13 +104,10 @@ class EstimatorChoice(LearnsLabels):
     loss : {"logistic", "other"}
         Which loss it has: under the logistic one, where rows are public, another label costs no more than a row left
         out (`LabelTrainingEvent`).
-    rank : int
-        Its place among the models that a plan tries, the lower the likelier to help.
     """
 
     words: ClassVar[str]
     loss: ClassVar[Loss] = "other"
-    rank: ClassVar[int] = 9
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
 

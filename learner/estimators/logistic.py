@@ -339,7 +339,6 @@ class LogisticGaussian(PerturbedChoice, GaussianChoice):
     label: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (has a delta)")
     words: ClassVar[str] = _("logistic regression with Gaussian objective perturbation")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
-    rank: ClassVar[int] = 5
     method: ClassVar[PerturbationMethod] = "gaussian"
 
 

@@ -21,7 +21,6 @@ class PlannedEstimator(GaussianChoice):
     label: ClassVar[str] = _("what suits the classes: noisy gradient steps, one price for any classes (has a delta)")
     words: ClassVar[str] = _("softmax regression by noisy gradient steps over all rows")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
-    rank: ClassVar[int] = 1
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator of so many classes, unfitted."""

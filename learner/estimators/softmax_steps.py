@@ -154,7 +154,6 @@ class SoftmaxSteps(GaussianChoice):
     label: ClassVar[str] = _("softmax regression by noisy gradient steps, one price for any classes (has a delta)")
     words: ClassVar[str] = _("softmax regression by noisy gradient steps over all rows")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
-    rank: ClassVar[int] = 2
 
     def estimator(self, shape: Shape) -> PrivateSoftmaxSteps:
         """Return the estimator, unfitted."""

@@ -13,7 +13,6 @@ from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
-from learner.features.static_encoder import public_statistics
 from learner.simulation.crowd import CrowdPlay, CrowdPool
 from learner.simulation.setup import Setup, SimulatedData, simulated_estimator, simulated_strategy, strategy_choice
 from learner.simulation.stream import StreamPlay, StreamSettings
@@ -169,24 +168,12 @@ def _pool(
         # A pool larger than the data is drawn with repetition; the test set shares no row with it.
         chosen = chosen[:rows] if rows <= len(chosen) else rng.choice(chosen, size=rows)
         return X[chosen], y[chosen], X[order[:tests]], y[order[:tests]]
-    dimension = setup.drawn_in or setup.simulated_dimension
+    dimension = setup.simulated_dimension
     centres = rng.normal(size=(setup.n_classes, dimension))
     centres *= CENTRE_LENGTH / np.linalg.norm(centres, axis=1, keepdims=True)
     y = rng.integers(setup.n_classes, size=rows + TEST_ROWS)
-    # Where settings are compared, all read the leading columns of the same records.
-    drawn = (centres[y] + rng.normal(size=(len(y), dimension))) * _lengths(dimension, falling=setup.falling)
-    X = _clipped(drawn[:, : setup.simulated_dimension])
+    X = _clipped(centres[y] + rng.normal(size=(len(y), dimension)))
     return X[:rows], y[:rows], X[rows:], y[rows:]
-
-
-@cache
-def _lengths(dimension: int, *, falling: bool) -> NDArray[np.float64]:
-    """Return how long each column is: all alike, or as a public corpus has them in the static encoder's table."""
-    if not falling:
-        return np.ones(dimension)
-    lengths: NDArray[np.float64] = np.sqrt(np.diag(public_statistics("minilm-static")[1])[:dimension])
-    lengths /= np.sqrt(np.mean(lengths**2))
-    return lengths
 
 
 @cache

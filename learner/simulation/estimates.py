@@ -18,38 +18,6 @@ from learner.simulation.plan_setups import default_records, setup_of
 from privacy.accounting.answers import LARGEST_EPSILON
 from privacy.accounting.events import AnswersEvent
 
-# Of one row the last point of each kind of data, as `CurvePoint` describes it.
-Tried = Mapping[str, Mapping[str, Any]]
-
-
-def best_row(tried: Sequence[Tried]) -> int | None:
-    """Return the place of the row that beats the first one by most, None where no row surely does.
-
-    A row counts where on some data its mean is higher by more than the distance from worst to best, of either, and on
-    no data lower.
-    """
-    if not tried:
-        return None
-    gains = {place: _gain(tried[0], row) for place, row in enumerate(tried)}
-    place = max(gains, key=lambda place: gains[place])
-    return place if gains[place] > 0 else None
-
-
-def _gain(standing: Tried, row: Tried) -> float:
-    """Return by how much a row is better on the mean over all data, 0 where it is not surely better."""
-    differences = [row[data]["mean"] - point["mean"] for data, point in standing.items() if data in row]
-    surely = [
-        row[data]["mean"] - point["mean"] > max(_spread(point), _spread(row[data]))
-        for data, point in standing.items()
-        if data in row
-    ]
-    return sum(differences) / len(differences) if any(surely) and min(differences) >= 0 else 0.0
-
-
-def _spread(point: Mapping[str, Any]) -> float:
-    return float(point["high"] - point["low"])
-
-
 # Below so many answers' worth for each class the words about the classes know more.
 ANSWERS_A_CLASS: Final = 0.35
 STEP: Final = 0.25
@@ -107,8 +75,27 @@ def _people(project: Project, event: AnswersEvent, questions: int) -> str:
     ) % {"people": number_format(people, force_grouping=True), "cap": event.questions_per_annotator}
 
 
-# What says how much is planned, not what: the same settings with more records or a smaller rest of the limit.
-AMOUNTS: Final = ("records", "releases", "alternatives", "drawn_in", "falling", "askable")
+# Noise that takes less than this is worth no more epsilon.
+MUCH_NOISE: Final = 0.02
+
+
+def recommendation(result: Mapping[str, Any]) -> str:
+    """Return what a simulation advises and why, on clouds in the declared dimension; empty before it is done."""
+    private, clear = (result.get(kind, {}).get("made_up") for kind in ("curves", "plain"))
+    if not private or not clear:
+        return ""
+    lost = max(0.0, clear[-1]["mean"] - private[-1]["mean"])
+    numbers = {
+        "points": number_format(f"{100 * lost:.1f}"),
+        "labels": number_format(private[-1]["labels"], force_grouping=True),
+    }
+    if lost > MUCH_NOISE:
+        return _("Plan more records or a larger ε: at %(labels)s labels the noise takes %(points)s points.") % numbers
+    return _("Keep this ε and plan more labels: at %(labels)s the noise takes only %(points)s points.") % numbers
+
+
+# How much is planned: the same settings with more records or a smaller rest of the limit.
+AMOUNTS: Final = ("records", "releases", "askable")
 # A point stands for numbers of labels up to so many times as large or as small.
 NEAR: Final = 2.0
 # Real images before made-up clouds.

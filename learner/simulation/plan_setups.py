@@ -23,12 +23,10 @@ from learner.pools.configuration import (
     learned_classes,
     policy_of,
     strategy_choice_of,
-    stream_event,
     training_adjacency,
 )
 from learner.simulation.selectors import Purse
 from learner.simulation.setup import MOST_RELEASES, Setup, Training, series_epsilon, simulated_strategy
-from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent
 from privacy.choices import Kind
@@ -115,25 +113,6 @@ def purchase_of(project: Project, records: int) -> Purchase:
         whole=_whole_stream(project),
         one_price=policy_hides_selection(project.settings),
     )
-
-
-def whole_price(project: Project, setup: Setup) -> float:
-    """Return the epsilon of all choosing and of every training that is simulated, by the project's own events."""
-    if project.arrival == Arrival.STREAM:
-        return stream_event(project).cost(adjacency="null").epsilon
-    account = selectors.training_account(project)
-    if setup.block_rates:
-        blocks = range(1, setup.releases + 1)
-        costs = [event.cost(adjacency="null") for event in pools_records.coming_events(project, blocks, anew=True)]
-    else:
-        # All answers are paid for at once.
-        trainings = 1 if answers_event_of(project) is not None else setup.releases
-        costs = [selectors.training_event(project).cost(adjacency=adjacency_of(account))] * trainings
-    rounds = 0.0 if setup.block_rates else _choosing(project, setup)
-    together = Cost(
-        sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs), rho=sum(cost.rho for cost in costs)
-    )
-    return rounds + as_it_counts(account, together).epsilon
 
 
 def default_records(project: Project) -> int:

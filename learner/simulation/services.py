@@ -1,30 +1,24 @@
-"""Simulations asked for on a page, and their use for a draft."""
+"""Simulations asked for on a page."""
 
 import hashlib
 import json
 from dataclasses import asdict
-from time import monotonic
 from typing import Any, get_args
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from annotation.models import Job, Project, WorkState
-from annotation.projects.services.configuring import configure_project
 from annotation.work.services import attempts, jobs
-from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
-from learner.simulation.rows import PlannedRows, PlanRow, planned_rows
 from learner.simulation.setup import Setup, SimulatedData
 from privacy.wording import as_message
 
 # Part of every fingerprint: another way to simulate makes other results.
-VERSION = 8
+VERSION = 9
 SEEDS = 5
 # Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
 STREAM_SEEDS = 3
-# No further settings are begun after so long.
-MOST_SECONDS = 300.0
 
 
 def fingerprint_of(setup: Setup, epsilon: float) -> str:
@@ -67,62 +61,20 @@ def run_simulation(*, job_id: str) -> None:
 
 
 def _results(setup: Setup, lease: attempts.Lease) -> dict[str, Any]:
-    """Return the accuracy at each release on each set of data, with privacy and without, and of other settings."""
+    """Return the accuracy at each release on each set of data, with privacy and without."""
     from learner.simulation.curves import simulated  # noqa: PLC0415  # slow import
 
     seeds = STREAM_SEEDS if setup.stream else SEEDS
-    kinds = ("curves", "plain")
-    wanted = [(kind, data) for kind in kinds for data in _data_of(setup)]
-    steps = len(wanted) + len(setup.alternatives)
-    found: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
+    wanted = [(kind, data) for kind in ("curves", "plain") for data in _data_of(setup)]
+    found: dict[str, Any] = {"seeds": seeds, "curves": {}, "plain": {}}
     for done, (kind, data) in enumerate(wanted):
-        lease.report(progress_done=done, progress_total=steps)
+        lease.report(progress_done=done, progress_total=len(wanted))
         lease.check()
         points = simulated(setup, data, seeds=seeds, private=kind == "curves")
         found[kind][data] = [asdict(point) for point in points]
-    return {"seeds": seeds, **found, "rows": _rows(setup, lease, seeds=seeds, done=len(wanted), steps=steps)}
-
-
-def _rows(setup: Setup, lease: attempts.Lease, *, seeds: int, done: int, steps: int) -> list[dict[str, Any]]:
-    """Return for each of the settings to try its last release on each set of data, as far as there is time for them."""
-    from learner.simulation.curves import simulated  # noqa: PLC0415  # slow import
-
-    begun = monotonic()
-    found: list[dict[str, Any]] = []
-    for place, row in enumerate(setup.alternatives, start=done):
-        if found and monotonic() - begun > MOST_SECONDS:
-            break
-        points = {}
-        for data in _data_of(setup):
-            lease.report(progress_done=place, progress_total=steps)
-            lease.check()
-            points[data] = simulated(row, data, seeds=seeds)
-        found.append({data: asdict(reached[-1]) for data, reached in points.items() if reached})
     return found
 
 
 def _data_of(setup: Setup) -> list[SimulatedData]:
     """Return on what a setup is simulated; digits are ten classes."""
     return [data for data in get_args(SimulatedData) if data == "made_up" or setup.n_classes <= 10]
-
-
-def use_row(*, project: Project, records: int, fingerprint: str, number: int, actor: AbstractBaseUser) -> Project:
-    """Let a project have exactly the settings of a row that was tried for it."""
-    with transaction.atomic():
-        # Nobody changes the settings between the look at them and the change.
-        locked = Project.objects.select_for_update().get(pk=project.pk)
-        row = tried_row(planned_rows(locked, records), fingerprint=fingerprint, number=number)
-        return configure_project(project=locked, changes=row.changes, actor=actor)
-
-
-def tried_row(planned: PlannedRows, *, fingerprint: str, number: int) -> PlanRow:
-    """Return a row that a simulation known by `fingerprint` has tried; raises `PlanOutdated` where it tried others."""
-    if planned.why_not:
-        raise PlanOutdated(planned.why_not)
-    if fingerprint != fingerprint_of(planned.setup, planned.epsilon):
-        raise PlanOutdated("The settings changed since this was simulated, so the row is no longer what it was.")
-    found = PlanSimulation.objects.filter(fingerprint=fingerprint, result__isnull=False).first()
-    tried = 0 if found is None or found.result is None else len(found.result["rows"])
-    if not 1 <= number < tried:
-        raise PlanOutdated("No such row was simulated.")
-    return planned.rows[number]

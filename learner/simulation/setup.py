@@ -17,8 +17,6 @@ MOST_ROWS: Final = 4000
 # Releases beyond this change little and each is a training more.
 MOST_RELEASES: Final = 6
 MOST_DIMENSIONS: Final = 128
-# Of settings that are compared, since columns are among what they differ in.
-MOST_COMPARED: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,6 @@ class Setup:
         The event of randomised answers, empty where none are.
     askable : int or None
         Most questions that coins leave of the records, where coins choose.
-    drawn_in, falling
-        Columns in which made-up records are drawn where settings are compared, and whether the first ones say most.
     """
 
     n_classes: int
@@ -61,9 +57,6 @@ class Setup:
     declared: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
     labels_per_record: int = 1
-    alternatives: "tuple[Setup, ...]" = ()
-    drawn_in: int | None = None
-    falling: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, by which equal setups are known."""
@@ -71,11 +64,7 @@ class Setup:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Setup":
-        built = {
-            "training": Training(**values["training"]),
-            "alternatives": tuple(map(cls.from_json, values["alternatives"])),
-        }
-        return cls(**{**values, **built})
+        return cls(**{**values, "training": Training(**values["training"])})
 
     @property
     def can_be_simulated(self) -> bool:
@@ -90,7 +79,7 @@ class Setup:
     @property
     def simulated_dimension(self) -> int:
         """Columns of a simulated record."""
-        return min(self.dimension, MOST_DIMENSIONS if self.drawn_in is None else MOST_COMPARED)
+        return min(self.dimension, MOST_DIMENSIONS)
 
     @property
     def simulated_records(self) -> int:

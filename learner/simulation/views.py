@@ -1,7 +1,7 @@
 """Pages of the planner."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -12,26 +12,20 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS
-from annotation.errors import InvalidConfiguration
 from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
 from annotation.models import UNFINISHED, Arrival, Project
 from annotation.people.identity import note_nothing, person_of
-from annotation.projects.forms.opening import ChoosingForm
-from annotation.projects.forms.wizard import as_sent, draft_form, step_of
+from annotation.projects.forms.wizard import draft_form, step_of
 from annotation.projects.services import opening
-from annotation.projects.views.opening import draft_of, keep_draft
+from annotation.projects.views.opening import draft_of
 from learner.charts import pages as page_charts
 from learner.charts.geometry import Chart
-from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
-from learner.simulation.plan_setups import FEWEST_RECORDS, MOST_RECORDS, Purchase
-from learner.simulation.rows import PRICES, PlannedRows, planned_rows, shown_rows, unreached
+from learner.simulation.plan_setups import Purchase
 from learner.simulation.setup import Setup
 
 DATA_WORDS = {
@@ -62,7 +56,8 @@ class Plan:
 
     form: PlanForm
     purchase: Purchase | None = None
-    planned: PlannedRows | None = None
+    setup: Setup | None = None
+    epsilon: float = 0.0
     hints: tuple[str, ...] = ()
 
     @property
@@ -76,9 +71,9 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     """What the budget buys as the project is configured, and a simulation of how good its models become."""
     project = managed_project(request, slug)
     made = plan_of(project, request.POST or request.GET)
-    if request.method == "POST" and made.planned is not None:
+    if request.method == "POST" and made.setup is not None:
         return _simulate(request, made, project=project, page=reverse("learner:plan", args=[slug]))
-    context = {"project": project, "use": reverse("learner:use_plan", args=[slug])}
+    context = {"project": project}
     context |= _context(made, "learner:plan_plot", slug)
     return render(request, "learner/simulation/plan.html", context, status=200 if made.purchase else 422)
 
@@ -101,12 +96,10 @@ def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
     settings = form.project_values()
     with opening.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
         made = plan_of(project, request.POST or request.GET)
-    if request.method == "POST" and made.planned is not None:
+    if request.method == "POST" and made.setup is not None:
         return _simulate(request, made, project=None, page=reverse("learner:draft_plan", args=[preset]))
-    context = {"preset": PRESETS[preset], "use": reverse("learner:use_draft_plan", args=[preset])}
+    context = {"preset": PRESETS[preset]}
     context |= _context(made, "learner:draft_plan_plot", preset)
-    for row in context.get("compared", ()):
-        row["usable"] &= can_be_typed(form, row["changes"])
     return render(request, "learner/simulation/draft_plan.html", context, status=200 if made.purchase else 422)
 
 
@@ -133,19 +126,17 @@ def plan_of(project: Project, data: QueryDict) -> Plan:
     if not form.is_valid():
         return Plan(form)
     records = form.cleaned_data["records"]
-    planned = planned_rows(project, records)
     purchase = plan_setups.purchase_of(project, records)
     hints = estimates.answer_hints(project, min(purchase.labels, records))
-    return Plan(form, purchase, planned, tuple(hints))
+    setup, epsilon = plan_setups.setup_of(project, records), plan_setups.total_epsilon(project)
+    return Plan(form, purchase, setup, epsilon, tuple(hints))
 
 
 def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page: str) -> HttpResponse:
-    planned = made.planned
-    assert planned is not None
-    if planned.setup.can_be_simulated:
-        services.start_simulation(
-            project=project, setup=planned.setup, epsilon=planned.epsilon, owner=person_of(request)
-        )
+    setup = made.setup
+    assert setup is not None
+    if setup.can_be_simulated:
+        services.start_simulation(project=project, setup=setup, epsilon=made.epsilon, owner=person_of(request))
         messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
     else:
         note_nothing(request)
@@ -154,11 +145,10 @@ def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page
 
 def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
     """Return what the page shows of a plan and of its simulation, if there is one."""
-    planned = made.planned
-    if planned is None:
+    setup = made.setup
+    if setup is None:
         return {"form": made.form}
-    fingerprint = services.fingerprint_of(planned.setup, planned.epsilon)
-    setup = replace(planned.setup, alternatives=())
+    fingerprint = services.fingerprint_of(setup, made.epsilon)
     simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
     return {
         "form": made.form,
@@ -166,17 +156,12 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "hints": made.hints,
         "sizes": (SYNTHETIC_RECORDS, SYNTHETIC_TEXTS),
         "setup": setup,
-        "epsilon": planned.epsilon,
+        "epsilon": made.epsilon,
         "simulation": simulation,
         "simulating": simulation is not None and simulation.job is not None and simulation.job.state in UNFINISHED,
         "accuracy_plot": reverse(plot_page, args=[key, fingerprint]),
         **_shown(simulation, setup),
         "accuracy_chart": _chart(_shown(simulation, setup)),
-        "fingerprint": fingerprint,
-        "why_not": planned.why_not,
-        "left_out": planned.left_out,
-        "compared": shown_rows(planned, simulation),
-        "not_reached": unreached(planned, simulation),
     }
 
 
@@ -209,72 +194,6 @@ def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]
             if points
         ],
         "seeds": result["seeds"],
+        "recommendation": estimates.recommendation(result),
         "rows": setup.simulated_records,
     }
-
-
-class RowForm(forms.Form):
-    """Which row of which plan."""
-
-    records = forms.IntegerField(min_value=FEWEST_RECORDS, max_value=MOST_RECORDS)
-    fingerprint = forms.RegexField("^[0-9a-f]{64}$")
-    number = forms.IntegerField(min_value=0, max_value=1000)
-
-
-@require_POST
-@login_required
-def use_plan(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let the project have the settings of a row."""
-    project = managed_project(request, slug)
-    form = _read(request)
-    services.use_row(project=project, actor=person_of(request), **form.cleaned_data)
-    messages.success(request, _("Saved. The change and your name are in the history."))
-    return redirect(f"{reverse('learner:plan', args=[slug])}?records={form.cleaned_data['records']}")
-
-
-@require_POST
-@login_required
-@permission_required("annotation.add_project", raise_exception=True)
-def use_draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
-    """Let the steps of a new project have the settings of a row; nothing is opened."""
-    if preset not in PRESETS:
-        raise Http404
-    form, draft = _read(request), draft_of(request, preset)
-    records = form.cleaned_data.pop("records")
-    typed = draft_form(PRESETS[preset], draft, assumed=True)
-    if not typed.is_valid():
-        raise InvalidConfiguration("These settings are no project yet, so nothing can be applied to them.")
-    with opening.rehearsed_project(preset=preset, owner=person_of(request), **typed.project_values()) as project:
-        planned = planned_rows(project, records)
-    row = services.tried_row(planned, **form.cleaned_data)
-    changed = draft_with(PRESETS[preset], draft, row.changes)
-    if changed is None:
-        raise PlanOutdated("The steps of a new project cannot have these settings.")
-    keep_draft(request, preset, changed)
-    messages.success(request, _("The steps have these settings now. Nothing is opened yet."))
-    return redirect(f"{reverse('learner:draft_plan', args=[preset])}?records={records}")
-
-
-def _read(request: HttpRequest) -> RowForm:
-    form = RowForm(request.POST)
-    if not form.is_valid():
-        raise PlanOutdated("No such row was simulated.")
-    return form
-
-
-def can_be_typed(form: ChoosingForm, changes: Mapping[str, Any]) -> bool:
-    """Say whether the steps ask for all that a row changes; prices follow from the rest."""
-    return changes.keys() - {*PRICES} <= form.fields.keys()
-
-
-def draft_with(preset: Preset, draft: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a draft with exactly the settings of a row, None where its steps would make others of them."""
-    typed = {name: as_sent(value) for name, value in changes.items()}
-    free = {name: value for name, value in {**draft, **typed}.items() if name not in PRICES}
-    for wanted in (free, {**draft, **typed}):
-        form = draft_form(preset, wanted, assumed=True)
-        if form.is_valid():
-            values = form.project_values()
-            if all(values.get(name) == value for name, value in changes.items()):
-                return wanted
-    return None

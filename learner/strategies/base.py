@@ -1,7 +1,7 @@
 """The contract of every query strategy: which records to ask about, from whom it hides them, and its cost."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -168,13 +168,10 @@ class StrategyChoice(SelectionChoice):
 
     Attributes
     ----------
-    tried : bool
-        Whether a plan tries it in place of what asks in rounds in the open.
     order : str
         What a crowd project's managers read of the order in which texts are asked, where no page ranks them.
     """
 
-    tried: ClassVar[bool] = False
     order: ClassVar[str] = _(
         "The next round chooses among them by a rule that knows these texts and released models only."
     )
@@ -186,10 +183,6 @@ class StrategyChoice(SelectionChoice):
     def behind_randomness(self, epsilon: float) -> QueryStrategy:
         """Return the strategy where answers are randomised at `epsilon`; by default that changes nothing."""
         return self.strategy()
-
-    def other_blocks(self) -> Iterable[Mapping[str, Any]]:
-        """Yield other parameters of secret blocks, each with how many release, that a plan tries; none of rounds."""
-        return ()
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.

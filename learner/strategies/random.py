@@ -64,7 +64,6 @@ class Chance(StrategyChoice):
 
     name: ClassVar[str] = "random"
     label: ClassVar[str] = _("random choice")
-    tried: ClassVar[bool] = True
     by_chance: ClassVar[bool] = True
     order: ClassVar[str] = _("This project asks in random order.")
     stays: ClassVar[bool] = False

@@ -1,6 +1,6 @@
 """Ask about secret samples of a pool, block after block, each of which gives one model."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,9 +10,6 @@ from privacy.accounting.series import even_training
 from privacy.choices import parameter
 from privacy.wording import gettext_noop as _
 
-# What a plan tries: all blocks of such a first rate and growth, or a first block of such a rate alone.
-TRIED_BLOCKS, TRIED_ALONE = ((0.05, 15.0), (0.1, 2.0), (0.1, 7.0), (0.2, 3.0)), (0.2, 0.5)
-
 
 @dataclass(frozen=True)
 class SecretBlocks(BlocksChoice):
@@ -20,7 +17,6 @@ class SecretBlocks(BlocksChoice):
 
     name: ClassVar[str] = "secret_sample"
     label: ClassVar[str] = _("secret sample: only models are published")
-    tried: ClassVar[bool] = True
 
     selection_rate: float = parameter(
         0.1,
@@ -60,12 +56,6 @@ class SecretBlocks(BlocksChoice):
     @property
     def block_rates(self) -> tuple[float, ...]:
         return block_rates(self.selection_rate, self.block_growth)
-
-    def other_blocks(self) -> Iterable[Mapping[str, Any]]:
-        """Vary the rates of the blocks, and how many of them release."""
-        for rate, growth in TRIED_BLOCKS:
-            yield {"selection_rate": rate, "block_growth": growth, "maximum_releases": None}
-        yield from ({"selection_rate": rate, "maximum_releases": 1} for rate in TRIED_ALONE)
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Spend all of the limit on one release of each block that is planned, and keep nothing for a second attempt.

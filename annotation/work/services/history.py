@@ -26,7 +26,6 @@ UNNOTED: Mapping[str, str] = {
     "annotation:read_guidelines": "the membership says which version the person has read",
     "annotation:review": "whoever looks leases a question; the review says who and until when",
     "annotation:open_beside": "what is prepared waits in the person's session",
-    "learner:use_draft_plan": "what is prepared waits in the person's session",
     "annotation:mails": "what a person wants to be told by mail, of no project",
     "annotation:crowd_start": "the participation says when; who it is nobody may know",
     "annotation:crowd_done": "the participation says when it was complete",

@@ -32,10 +32,7 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal_site.wsgi import application
 from learner.models import Round, TrainingRun
-from learner.models.planning import PlanSimulation
 from learner.releases.services import channels
-from learner.simulation.rows import planned_rows
-from learner.simulation.services import fingerprint_of
 from tests import learning, streaming, studies
 from tests.counting import new_counter
 from tests.factories import (
@@ -168,7 +165,6 @@ class Site:
     population: Any
     crowd: Any
     pictured: Any
-    unpaid: Any
     spare: Any
     waiting: "Waiting"
     gated: Any
@@ -268,14 +264,6 @@ class Site:
         labels.submit_label(assignment=turn, choice=0)
         return str(turn.pk)
 
-    def planned(self) -> dict[str, Any]:
-        """Return a row of a plan as if it had been simulated: settings of a project that has paid for nothing."""
-        planned = planned_rows(self.unpaid, 300)
-        name = fingerprint_of(planned.setup, planned.epsilon)
-        simulated = {"setup": planned.setup.as_json(), "epsilon": planned.epsilon, "result": {"rows": [{}, {}]}}
-        PlanSimulation.objects.get_or_create(fingerprint=name, defaults=simulated)
-        return {"/plan/use": {"records": 300, "fingerprint": name, "row": 1}}
-
     def about_studies(self) -> dict[str, Any]:
         """Return sound bodies of studies: somebody waits, bonuses may be given, and some are unclear."""
         # One of the routes forgets the account.
@@ -328,7 +316,6 @@ class Site:
             "/survey": self.gated,
             "/records": self.stream,
             "/image": self.pictured,
-            "/plan/use": self.unpaid,
         }
         by_ending |= dict.fromkeys(("/kind", "/kind/preview", "/ledger/limits", "/second-manager"), self.spare)
         by_ending |= {"/limits/{request_id}": self.spare} | self.waiting.projects(path)
@@ -436,8 +423,6 @@ class Site:
         bodies["/tables"] = {"address": "file:///srv/lake/log"} | people
         if operation.path.endswith("/projects"):
             bodies["/projects"] = file_of(self.project)
-        if operation.path.endswith("/plan/use"):
-            bodies |= self.planned()
         if "/studies" in operation.path:
             bodies = self.about_studies()
             if operation.path.endswith("/bonuses"):
@@ -483,11 +468,11 @@ def site(remembered: Callable[..., Project]) -> Site:
     for record in records:
         Picture.objects.create(record=record, width=3, height=2, content=b"as kept")
     learning.queue.open_queries(project=pictured, round_number=1, record_ids=[record.pk for record in records])
-    unpaid, spare = (open_preset(person, "pool-experts", text_columns=16) for _each in range(2))
+    spare = open_preset(person, "pool-experts", text_columns=16)
     members.add_member(project=spare, user=make_user(), role=Role.MANAGER)
     gated = learning.open_crowd(person)
     waiting = Waiting.opened(person)
-    return Site(person, project, stream, secret, common, crowd, pictured, unpaid, spare, waiting, gated)
+    return Site(person, project, stream, secret, common, crowd, pictured, spare, waiting, gated)
 
 
 def operations(app: Any = application) -> list[Any]:

@@ -85,7 +85,6 @@ WITHOUT = {
     "annotation:tokens": TOKENS,
     "first_account": NO_TOKEN_YET,
     "learner:draft_plan": DRAFT,
-    "learner:use_draft_plan": DRAFT,
 }
 # Files that pages give away, and the numbers that they show one person.
 READING = {

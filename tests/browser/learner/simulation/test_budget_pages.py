@@ -9,8 +9,7 @@ from playwright.sync_api import expect
 from annotation.models import Job, Project, Role
 from annotation.people.services import members
 from dpal_site.embedded.processes import Supervisor
-from learner.simulation import services
-from learner.simulation.rows import planned_rows
+from learner.simulation import plan_setups, services
 from privacy.ledger.selectors import guarantee
 from tests.axe import problems_of
 from tests.clients import browser_of
@@ -54,9 +53,9 @@ def project() -> Project:
 
 @pytest.mark.slow
 def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, project: Project) -> None:
-    planned = planned_rows(project, 300)
     ada = User.objects.get(username="ada")
-    services.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=ada)
+    setup, epsilon = plan_setups.setup_of(project, 300), plan_setups.total_epsilon(project)
+    services.start_simulation(project=project, setup=setup, epsilon=epsilon, owner=ada)
     services.run_simulation(job_id=str(Job.objects.get(kind="simulate").pk))
     client = browser_of(ada)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
@@ -72,13 +71,8 @@ def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, p
         assert min(page.evaluate(WORDS_FROM_THE_EDGES)) >= 4
     for link in page.get_by_role("link", name="Picture (SVG)").all():
         assert page.request.get(f"{live_site.url}{link.get_attribute('href')}").status == 200
-    expect(page.locator("table")).to_have_count(3)
+    expect(page.locator("table")).to_have_count(2)
     assert problems_of(page) == []
-    # A row becomes the settings by keyboard, and the page counts with them.
-    page.get_by_role("button", name="Use this plan: Model: least squares").press("Enter")
-    page.get_by_text("Saved. The change and your name are in the history.").wait_for()
-    expect(page.get_by_role("button", name="Simulate")).to_be_visible()
-    assert Project.objects.get(pk=project.pk).estimator == "sums"
 
 
 def test_a_higher_limit_is_asked_for_and_approved_without_javascript(

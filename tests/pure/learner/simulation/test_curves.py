@@ -106,7 +106,7 @@ def test_streams_and_crowds_are_played_by_their_own_simulators(setup: Setup) -> 
 
 
 def test_a_setup_survives_being_stored() -> None:
-    setup = replace(SECRET, alternatives=(OPEN,))
+    setup = replace(SECRET, labels_per_record=2)
     assert Setup.from_json(json.loads(json.dumps(setup.as_json()))) == setup
 
 

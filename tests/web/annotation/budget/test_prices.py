@@ -70,7 +70,7 @@ FREE = """
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment
     learner:cancel_work learner:channels learner:check_again
     learner:compare_projects learner:delete_project learner:draft_plan learner:endorse learner:forget_now
-    learner:plan learner:use_plan learner:use_draft_plan api:simulate_plan api:use_plan
+    learner:plan api:simulate_plan
     learner:preview_forget webhooks:remove_webhook learner:retire webhooks:send_webhook_again
     learner:set_archived webhooks:webhooks
     api:change_description api:change_retention api:preview_kind api:change_kind api:set_archived api:delete_project

@@ -9,8 +9,9 @@ from annotation.models import Job, Project, WorkState
 from annotation.projects.services.opening import create_project
 from learner.models.planning import PlanSimulation
 from learner.simulation import curves, estimates, plan_setups, services
+from learner.simulation.estimates import recommendation
 from tests import learning
-from tests.clients import browser_of
+from tests.clients import browser_of, program_of
 from tests.factories import open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,6 +92,12 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     assert job.state == WorkState.DONE
     page = client.get(page_of(project) + "?records=300").content.decode()
     assert "A simulation, and no promise about your data" in page
+    assert recommendation(simulation.result) in page
+    answer = program_of(manager).get(f"/api/v1/projects/{project.slug}/plan/simulation?records=300").json()
+    assert (answer["state"], answer["recommendation"]) == ("done", recommendation(simulation.result))
+    assert [point["labels"] for point in answer["points"]] == [
+        point["labels"] for points in simulation.result["curves"].values() for point in points
+    ]
     address = reverse("learner:plan_plot", args=[project.slug, simulation.fingerprint])
     assert address in page
     picture = client.get(address)
@@ -167,3 +174,10 @@ def test_the_epsilon_that_is_named_is_the_first_that_helps(manager: User) -> Non
         hints = estimates.answer_hints(project, 120)
         assert bool(hints) == (epsilon < 1.75), epsilon
         assert not hints or "From about ε 1.75 of all answers" in hints[0]
+
+
+@pytest.mark.parametrize(("private", "advised"), [(0.60, "larger ε"), (0.895, "Keep this ε"), (0.95, "Keep this ε")])
+def test_the_plan_recommends_what_the_noise_leaves_to_gain(private: float, advised: str) -> None:
+    found = {kind: {"made_up": [{"labels": 300, "mean": mean}]} for kind, mean in (("curves", private), ("plain", 0.9))}
+    assert advised in recommendation(found)
+    assert recommendation({"curves": {"made_up": []}, "plain": {}}) == ""
