@@ -14,8 +14,6 @@ KEY = re.compile(rb'name="key"\s+value="([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one level of one run went."""
-
     annotators: int
     items_per_second: float
     p50_ms: float

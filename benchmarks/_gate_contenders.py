@@ -1,4 +1,4 @@
-"""Who counts in `benchmarks/gate.py`: this project's sketches and gates, and their peers where they are installed."""
+"""Contenders of `benchmarks/gate.py`: this project's sketches and gates, and installed peers."""
 
 import itertools
 import time
@@ -50,8 +50,6 @@ class Stopwatch:
 
 
 class Ours:
-    """The sketches of this project."""
-
     def __init__(self, *, exact: bool) -> None:
         self.counts = CountTable() if exact else CountMinSketch(2**20, 4)
         self.cardinality = Cardinality(14)

@@ -1,7 +1,4 @@
-"""The peers of `benchmarks/gate_service.py`, each in a process of its own: count the texts of a folder of columns.
-
-Run: python benchmarks/_gate_peers.py duckdb|spark FOLDER K [MASTER]. Neither samples, normalises, caps nor pays.
-"""
+"""Peers of `benchmarks/gate_service.py`, each in its own process: `_gate_peers.py duckdb|spark FOLDER K [MASTER]`."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What `benchmarks/gate_service.py` writes: its tables, and the arithmetic to ten billion records of a crowd's pool."""
+"""Tables of `benchmarks/gate_service.py`, and the arithmetic to ten billion records."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,6 @@ def write_section(report: Report) -> None:
 
 
 def section(report: Report) -> str:
-    """Return the page about pools in columns."""
     missing = f" Left out: {', '.join(report['left_out'])}." if report["left_out"] else ""
     measured = (
         f"Made by `python benchmarks/gate_service.py --write` on {report['date']}: {report['seconds']} s on"
@@ -106,7 +105,6 @@ def arithmetic(report: Report) -> list[str]:
 
 
 def _machines(cells: dict[int, Report], growths: dict[int, float], reading: float) -> list[str]:
-    """Return how long import and gate take on so many machines."""
     if len(cells) == 1:
         return []
     most = max(cells)
@@ -134,7 +132,6 @@ def _machines(cells: dict[int, Report], growths: dict[int, float], reading: floa
 
 
 def _night(once: float, each: float) -> str:
-    """Return what a night on a named cluster costs and brings, from the seconds of a start and of a record's cores."""
     cores, hour = NIGHT_MACHINES * MACHINE_CORES, NIGHT_MACHINES * MACHINE_HOUR_USD
     most = (NIGHT_HOURS * 3600 - once) * cores / each
     seconds = {size: once + each * size / cores for size in SIZES}

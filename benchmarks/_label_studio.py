@@ -1,9 +1,4 @@
-"""Label Studio beside us: the same queue in a database of its own, on the same server, under as many web workers.
-
-It is installed in an environment of its own, with gunicorn and psycopg2: `pip install label-studio psycopg2-binary
-gunicorn`. Its sessions are made as ours are, and a step is what its page does: submit one annotation, ask for the next
-task. What counts are distinct tasks, because it may hand one task to several people.
-"""
+"""Label Studio with the same queue, in an environment that has label-studio, psycopg2-binary and gunicorn."""
 
 import http.client
 import json
@@ -137,14 +132,12 @@ class LabelStudio:
         raise RuntimeError("Label Studio did not start")
 
     def stop(self) -> None:
-        """End the site."""
         if self._server is not None:
             self._server.terminate()
             self._server.wait(30)
         self._log.close()
 
     def step_of(self, n: int) -> Callable[[], bool]:
-        """Return one person's submit-and-next."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         headers = {
             "Cookie": f"sessionid={self._sessions[n]}; csrftoken={CSRF}",
@@ -183,7 +176,6 @@ class LabelStudio:
             connection.execute("ANALYZE")
 
     def distinct_labelled(self) -> int:
-        """Count the tasks that have an annotation."""
         import psycopg
 
         with psycopg.connect(**self._database) as connection:

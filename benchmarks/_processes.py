@@ -1,4 +1,4 @@
-"""What processes use, as the operating system tells it: processor seconds and memory of one and all it has started."""
+"""Processor seconds and memory of a process and of all it has started."""
 
 import os
 import threading
@@ -66,7 +66,6 @@ class Usage(Memory):
 
 
 def under(pid: int) -> list[int]:
-    """Return a process and all its descendants."""
     found = [pid]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):

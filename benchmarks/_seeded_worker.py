@@ -1,8 +1,4 @@
-"""A Celery worker whose secret coins can be predicted, so that two runs of a throw-away site can be compared.
-
-Run: python benchmarks/_seeded_worker.py worker --concurrency 2. It refuses any site but one in a folder of
-`benchmarks/gate_service.py`: what such a worker draws hides nothing.
-"""
+"""Celery worker whose secret coins can be predicted; refuses any site but that of `benchmarks/gate_service.py`."""
 
 import os
 import sys
@@ -14,7 +10,6 @@ SEED = 7
 
 
 def main() -> None:
-    """Take the randomness away, then be a worker."""
     if not Path(os.environ.get("DPAL_VAR", "")).name.startswith(FOLDER_PREFIX):
         sys.exit("this worker draws no secret coins and serves the benchmark's own site alone")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")

@@ -1,16 +1,8 @@
-"""Data in and out: 1 M texts from CSV, JSON lines and Parquet, 1 M labels to all four formats, each beside COPY.
-
-Run: python benchmarks/data.py [--rows N] [--only in|out]
-
-In: from the uploaded file to committed rows, by the services a worker calls. The peers, in the same run, into the same
-table: rows encoded beforehand through one COPY (all that Postgres itself needs), psycopg's `write_row` of ready Python
-rows, and Django's `bulk_create`. Out: the pieces of a download, beside COPY TO of the same statement. Memory is what
-the process held at its peak beyond the start. Load on the machine is printed: it moves wall seconds, processor seconds
-it moves less, memory not.
+"""Import of 1 M texts and export of 1 M labels in every format, beside COPY: `data.py [--rows N] [--only in|out]`.
 
 Limits: each format at least 100,000 rows a second where the encoded COPY reaches that, CSV at least half of it and 5
-times `bulk_create`, 10,000 rows and 10,000 labels within a second, and neither an import nor an export of N holds more
-than 1.1 times what N / 2 does, or 16 MiB more. The database is an embedded one of its own, with a site's settings.
+times `bulk_create`; 10,000 rows within a second; neither an import nor an export of N holds more than 1.1 times what
+N / 2 does, or 16 MiB more.
 """
 
 import argparse
@@ -79,7 +71,6 @@ def rows_of(count: int) -> Iterator[tuple[int, str, str]]:
 
 
 def write_csv(path: Path, count: int) -> None:
-    """Write the rows with a header; what holds a comma stands in quotes."""
     with path.open("w", newline="") as file:
         file.write("id,person,text\n")
         for number, person, text in rows_of(count):
@@ -87,14 +78,12 @@ def write_csv(path: Path, count: int) -> None:
 
 
 def write_jsonl(path: Path, count: int) -> None:
-    """Write an object a line."""
     with path.open("w") as file:
         for number, person, text in rows_of(count):
             file.write(json.dumps({"id": number, "person": person, "text": text}) + "\n")
 
 
 def write_parquet(path: Path, count: int) -> None:
-    """Write row groups of 100,000."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -110,8 +99,6 @@ FORMATS: dict[str, Callable[[Path, int], None]] = {"csv": write_csv, "jsonl": wr
 
 
 class Site:
-    """A project of texts, and what a manager does to it."""
-
     def __init__(self) -> None:
         from django.contrib.auth.models import User
 
@@ -119,7 +106,6 @@ class Site:
         self.project = self.open_project("benchmark")
 
     def open_project(self, name: str) -> Any:
-        """Open one more project."""
         from annotation.projects.services import opening
 
         return opening.create_project(
@@ -132,7 +118,6 @@ class Site:
         )
 
     def receive(self, path: Path, project: Any = None) -> Any:
-        """Keep a file as an upload does."""
         from django.core.files import File
 
         from annotation.data.services import datasets
@@ -148,7 +133,6 @@ class Site:
             )
 
     def imported(self, path: Path, project: Any = None) -> Any:
-        """Receive a file and read it, as a worker does."""
         from annotation.data.services import datasets
         from annotation.models import Dataset
 
@@ -157,7 +141,6 @@ class Site:
         return Dataset.objects.get(pk=dataset.pk)
 
     def answered(self, path: Path, name: str, count: int) -> Any:
-        """Return a project in which each of so many records has an answer and a consensus."""
         from django.db import connection, transaction
 
         from annotation.models import Label
@@ -209,7 +192,6 @@ def measure_in(site: Site, folder: Path, rows: int) -> Report:
 
 
 def written(write: Callable[[Path, int], None], path: Path, rows: int) -> Path:
-    """Write a file and return where."""
     write(path, rows)
     return path
 
@@ -294,7 +276,6 @@ def measure_out(site: Site, folder: Path, rows: int) -> Report:
 
 
 def broken_limits(report: Report) -> list[str]:
-    """Name the limits that a report breaks."""
     broken = []
     for way in ("in", "out"):
         for name, one in report.get(way, {}).items():
@@ -320,7 +301,6 @@ def broken_limits(report: Report) -> list[str]:
 
 
 def main() -> int:
-    """Measure, print one JSON object, and return 1 if a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--only", choices=["in", "out"], help="one of the two directions")
@@ -358,7 +338,6 @@ def main() -> int:
 
 
 def rounded(value: Any) -> Any:
-    """Return a report with three decimals."""
     if isinstance(value, dict):
         return {name: rounded(one) for name, one in value.items()}
     return round(value, 3) if isinstance(value, float) else value

@@ -1,9 +1,6 @@
-"""Medians of the demonstration's projects over seeds, which `make demo` prints beside its run.
+"""Medians of the demonstration's projects over seeds: `python -m benchmarks.demo [--seeds 20]`.
 
-Run: python -m benchmarks.demo [--seeds 20]
-
-Each seed draws records, log, people's mistakes, coins and noise again. Writes dpal_site/demo/medians.json and returns 1
-if a last release is below version 0, random choice at the same epsilon, or a constant in the median.
+Writes dpal_site/demo/medians.json; returns 1 if a last release is below version 0, random choice or a constant.
 """
 
 import argparse
@@ -17,7 +14,6 @@ import numpy as np
 
 
 def main() -> int:
-    """Print one line a project and seed, and store the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
     seeds = parser.parse_args().seeds

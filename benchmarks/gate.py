@@ -1,15 +1,8 @@
-"""Count 5 M short queries for the gate, beside Apache DataSketches, Counter, DuckDB and a Postgres GROUP BY.
+"""Counts of 5 M short queries beside Apache DataSketches, Counter, DuckDB and Postgres, each in its own process.
 
-Run: python benchmarks/gate.py [--rows N] [--repeats R] [--scale N ...]
-
-Queries: Zipf 1.1 over 400,000 texts (about 300,000 turn up) of 24 characters on average, 200,000 contributors. Every
-contender counts batches of 500,000 in a process of its own; making the data is not timed. Ratios are of processor
-seconds, which other work on the machine disturbs least; wall seconds are printed beside them. Apache's sketches and
-DuckDB take part if their packages are installed.
-
-Limits: sketches (count-min 4 x 2**20 and HyperLogLog 14) at least 5 times Apache's from Arrow and 2.5 times from a
-list; the contributor gate at least 1.2 times Apache's count-min behind a set of pairs; estimates never under the
-truth; no text let out that an exact count would hold back; a row of 50 M at most 1.2 times a row of 10 M.
+Limits, in processor seconds: sketches at least 5 times Apache's from Arrow and 2.5 times from a list; the contributor
+gate at least 1.2 times Apache's count-min behind a set of pairs; estimates never under the truth; no text let out that
+an exact count would hold back; a row of 50 M at most 1.2 times a row of 10 M.
 """
 
 import argparse
@@ -34,7 +27,6 @@ ARROW_LIMIT, LIST_LIMIT, CONTRIBUTOR_LIMIT, LINEAR_LIMIT = 5, 2.5, 1.2, 1.2
 
 
 def resident_mib(field: str) -> float:
-    """Return VmRSS or VmHWM of this process."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field):
             return int(line.split()[1]) / 1024
@@ -42,7 +34,6 @@ def resident_mib(field: str) -> float:
 
 
 def run_here(name: str, rows: int, vocabulary: int) -> dict[str, Any]:
-    """Run one contender in this process."""
     data, watch = Data(vocabulary), Stopwatch()
     batches = (data.batch(number) for number in range(rows // BATCH_ROWS))
     Path("/proc/self/clear_refs").write_text("5")
@@ -57,13 +48,11 @@ def run_here(name: str, rows: int, vocabulary: int) -> dict[str, Any]:
 
 
 def run_apart(name: str, rows: int, vocabulary: int = VOCABULARY) -> dict[str, Any]:
-    """Run one contender in a process of its own."""
     command = [sys.executable, __file__, "--one", name, "--rows", str(rows), "--vocabulary", str(vocabulary)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def run_postgres(rows: int) -> dict[str, Any]:
-    """COPY the texts into an embedded Postgres and group them there."""
     import psycopg
 
     from dpal_site.embedded.postgres import EmbeddedPostgres
@@ -101,7 +90,6 @@ def run_postgres(rows: int) -> dict[str, Any]:
 
 
 def plan_mib(node: dict[str, Any], kind: str) -> float:
-    """Add up what sorting and hashing took, workers included, as the executed plan reports it."""
     hashed = {"Memory": "Peak Memory Usage", "Disk": "Disk Usage"}[kind]
     places = [node, *node.get("Workers", [])]
     kib = sum(place.get(hashed, 0) for place in places)
@@ -110,7 +98,6 @@ def plan_mib(node: dict[str, Any], kind: str) -> float:
 
 
 def collect_part(files: list[str], first_record: int) -> bytes:
-    """Digest one worker's range."""
     batches = (pa.ipc.open_stream(path).read_next_batch() for path in files)
     part = RECORD_GATE.collect(batches, key=KEY, first_record=first_record)
     sink = pa.BufferOutputStream()
@@ -120,7 +107,6 @@ def collect_part(files: list[str], first_record: int) -> bytes:
 
 
 def run_workers(rows: int) -> dict[str, Any]:
-    """Digest the same files with one and with two workers; the results must be equal."""
     data, found = Data(VOCABULARY), {}
     with tempfile.TemporaryDirectory(prefix="dpal-gate-") as folder:
         files = []
@@ -145,12 +131,10 @@ def run_workers(rows: int) -> dict[str, Any]:
 
 
 def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the run of the fewest processor seconds."""
     return min(runs, key=lambda run: run["cpu_seconds"])
 
 
 def main() -> int:
-    """Measure, print one JSON object, and return 1 if a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--repeats", type=int, default=3)
@@ -183,7 +167,6 @@ def main() -> int:
 
 
 def limits(report: dict[str, Any], scale: list[int]) -> bool:
-    """Add the ratios that are promised to the report and return whether one is missed."""
 
     def ratio(peer: str, ours: str) -> float:
         return round(report[peer]["cpu_seconds"] / report[ours]["cpu_seconds"], 2)

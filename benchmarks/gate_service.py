@@ -1,27 +1,10 @@
-"""Pass a pool through a project's gate by every engine: real Postgres, a real worker, and what each costs beside peers.
+"""Whole service of a gate by every engine, beside DuckDB and Spark: real Postgres, a real worker, seeded coins.
 
 Run: python benchmarks/gate_service.py [--rows N ...] [--unit record|contributor] [--write]
 
-Without `--rows` up to ten million; a hundred million take 4 GB of disk and a quarter of an hour more.
-
-The queries are those of `benchmarks/gate.py`. A CSV of them is imported into a crowd's project, as an upload is, and
-its columns lie in storage. Every engine then gets a project of its own whose pool is those very files, and a fresh
-Celery worker gets the job as an upload sends it: reservation, scan, commit with the questions. Engines: the worker's
-own process, and Spark with two and with four executors of one core (`local-cluster`), where the extra `spark` and Java
-are found. The coins are seeded, so that what comes out can be compared: it must be the same bytes from all of them.
-
-Peers, over the same files in the same run, each in a process of its own: DuckDB's `GROUP BY text HAVING count(*) >= k`
-where duckdb is installed, and the same statement by Spark's own SQL on as many executors under the same settings.
-They neither sample, normalise, cap nor pay. What is not installed is left out and named. Load is printed: it moves
-wall seconds, processor seconds less, memory not.
-
-Limits: the same bytes from every engine and any number of executors; from 10 M records on at most .2 core seconds a
-million for the whole service (worker and Postgres) in process, and at most 3 times DuckDB's; the worker's memory at
-the most rows at most 1.3 times that at a million, and what all texts there are take, each counted once. Until a million
-it grows with what one file of the pool and what waits to be merged hold; from there with the different texts of the
-sample alone. These stay in memory up to 128 MiB and go to a file beyond it, so it does not grow with the records.
-
-`--write` puts the figures into docs/results/gate_service.json, and their tables and arithmetic into gate_service.md.
+Limits: the same bytes from every engine; from 10 M records on at most .2 core seconds a million in process and at most
+3 times DuckDB's; memory at the most rows at most 1.3 times that at a million and what all different texts take. `--write`
+puts figures and tables into docs/results.
 """
 
 import argparse
@@ -71,13 +54,10 @@ Cell = dict[str, Any]
 
 
 def master_of(executors: int) -> str:
-    """Return the address of a cluster of so many executors on this machine; none is the worker's own process."""
     return f"local-cluster[{executors},1,640]" if executors else ""
 
 
 class Bench:
-    """One pool in columns after another, in the site of this run."""
-
     def __init__(self, folder: Path, unit: str) -> None:
         from django.contrib.auth.models import User
         from django.core.files.storage import default_storage
@@ -95,7 +75,6 @@ class Bench:
         self.told |= {"PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(folder / "executors")}
 
     def project(self) -> Any:
-        """Open a crowd's project with the gate that is measured."""
         from annotation.projects.services import opening
 
         self.projects += 1
@@ -117,7 +96,6 @@ class Bench:
         )
 
     def imported(self, path: Path) -> tuple[Any, Cell]:
-        """Import a CSV as a worker does, and return the pool with what that took."""
         from django.core.files import File
 
         from annotation.data.services import datasets
@@ -141,7 +119,6 @@ class Bench:
         return dataset, found | {"upload_bytes": path.stat().st_size, "stored_bytes": stored}
 
     def copied(self, source: Any) -> Any:
-        """Return a pool of another project whose files are those of an earlier one, under names of their own."""
         from annotation.data.services import pool_files
         from annotation.models import Dataset, DatasetState, Job, WorkState
 
@@ -160,7 +137,6 @@ class Bench:
 
     @contextmanager
     def costs(self, root: int, every: float = 0.1) -> Iterator[Cell]:
-        """Note what a process with all under it, and Postgres, take for one block."""
         found: Cell = {}
         postgres, start = processor_seconds(self.postmaster), time.perf_counter()
         with Usage(root, every=every) as usage:
@@ -174,7 +150,6 @@ class Bench:
         }
 
     def gated(self, source: Any, executors: int) -> Cell:
-        """Give a pool to a fresh worker with an engine, and wait until it is done."""
         from annotation.gates import services as gates
         from dpal_site.celery import app
 
@@ -204,7 +179,6 @@ class Bench:
 
 
 def outcome(dataset: Any, job: Any) -> Cell:
-    """Return what a gate let out, by digest, and how long it was until an engine was ready."""
     from annotation.models import GateRun
 
     run = GateRun.objects.select_related("committed_entry", "reservation").get(dataset=dataset, state="committed")
@@ -218,7 +192,6 @@ def outcome(dataset: Any, job: Any) -> Cell:
 
 
 def wait_for(job: Any) -> None:
-    """Return once a job is done."""
     start = time.perf_counter()
     while job.finished_at is None:
         if time.perf_counter() - start > GIVE_UP_SECONDS:
@@ -230,7 +203,6 @@ def wait_for(job: Any) -> None:
 
 
 def wait_for_worker() -> None:
-    """Return once a worker answers."""
     from celery import current_app
 
     end = time.monotonic() + GIVE_UP_SECONDS
@@ -240,7 +212,6 @@ def wait_for_worker() -> None:
 
 
 def counted_by(bench: Bench, folder: Path, engine: str, executors: int = 0) -> Cell:
-    """Have a peer count the files of a folder, in a process of its own."""
     command = [sys.executable, "-W", "ignore", "benchmarks/_gate_peers.py", engine, str(folder), str(K)]
     command += [master_of(executors)] * bool(executors)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bench.told)
@@ -253,14 +224,12 @@ def counted_by(bench: Bench, folder: Path, engine: str, executors: int = 0) -> C
 
 
 def write_csv(data: Data, rows: int, path: Path) -> None:
-    """Write the upload."""
     with pa_csv.CSVWriter(path, schema=data.batch(0).schema) as writer:
         for number in range(-(-rows // BATCH_ROWS)):
             writer.write_batch(data.batch(number).slice(0, min(BATCH_ROWS, rows - number * BATCH_ROWS)))
 
 
 def measure(folder: Path, sizes: list[int], unit: str) -> Cell:
-    """Run every size through every engine and past every peer."""
     started = time.monotonic()
     bench, data = Bench(folder, unit), Data(VOCABULARY)
     engines = [0] if WITHOUT_SPARK else [0, *EXECUTORS]
@@ -293,7 +262,6 @@ def measure(folder: Path, sizes: list[int], unit: str) -> Cell:
 
 
 def broken_limits(report: Cell) -> list[str]:
-    """Name the limits that a report breaks."""
     broken = [f"{rows:,} rows: engines let different texts out" for rows in different(report)]
     found = {(peer["rows"], peer["frequent"]) for peer in report["peers"]}
     if len(found) > len({rows for rows, _ in found}):
@@ -323,7 +291,6 @@ def broken_limits(report: Cell) -> list[str]:
 
 
 def main() -> int:
-    """Measure, print one JSON object and a table, and return 1 if a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
     parser.add_argument("--unit", choices=("record", "contributor"), default="record")

@@ -1,12 +1,6 @@
-"""How many natural texts pass each gate at one price: the gate a crowd's project has by default, and its rivals.
+"""Natural texts that pass each gate at one price: `python -m benchmarks.gate_texts --data DIR [--seeds 20]`.
 
-Run: python -m benchmarks.gate_texts --data DIR [--seeds 20] [--out docs/results/gate.md]
-
-DIR holds slurp_dev_test_utterances.csv (SLURP's requests to a voice assistant, CC BY 4.0), which names nobody. So who
-said what how often is drawn: requests fall with their rank by a Zipf-Mandelbrot law, a third of the lines are one
-person's alone, and people say from two lines up, most of them few (`dpal_site.demo.voice_log.draw_voice_log`).
-The file as it is, each line a record of nobody, stands beside that. It is a simulation: seeded randomness
-and known texts.
+DIR holds slurp_dev_test_utterances.csv; who said what how often is drawn. A simulation on known texts.
 """
 
 import argparse
@@ -39,8 +33,6 @@ DEFAULT, NOW = (2, "truncated_geometric"), ": the default now"
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A gate at the price, and how a table calls it."""
-
     name: str
     gate: CountingGate
 
@@ -89,7 +81,6 @@ def entrants(unit: str, rule: Normalizer) -> list[Entrant]:
 
 
 def batches(texts: Sequence[str], people: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    """Yield records as a gate reads them."""
     for start in range(0, len(texts), BATCH_ROWS):
         columns = {"text": pa.array(texts[start : start + BATCH_ROWS], pa.large_string())}
         if people is not None:
@@ -118,7 +109,6 @@ def compare(requests: list[str], *, people: int, rule: Normalizer, seeds: int) -
 
 
 def report(tables: dict[str, dict[str, list[int]]], *, seeds: int) -> str:
-    """Return the page."""
     lines = [
         "# Gates: how many natural texts pass at one price",
         "",

@@ -1,15 +1,6 @@
-"""Seven daily uploads through a gate that counts them together, beside one upload of the same seven days.
+"""Seven daily uploads through one gate beside a single upload: `gate_window [--people N ...] [--seeds 20]`.
 
-Run: python -m benchmarks.gate_window [--people N ...] [--seeds 20] [--out docs/results/gate_window.md]
-
-The log is drawn (`dpal_site.demo.voice_log.draw_voice_log`): 5,000 requests that many people say, by a Zipf-Mandelbrot
-law, and a third of all lines one person's alone. Each line is a record of nobody, on a day at random. It is a
-simulation: seeded randomness and known texts.
-
-Recall is counted against the truth: the texts that the log really holds as often in its seven days as the gate of the
-first line asks for, which is its threshold, or k divided by its sampling rate. A way's recall over that of one upload
-is taken seed by seed. Overlap is the share of the texts that one drawn upload let out; it has the luck of two draws
-in it.
+Recall is counted against the texts that a drawn log holds as often in seven days as the first gate asks for.
 """
 
 import argparse
@@ -39,8 +30,6 @@ Gate = KAnonymityGate | ThresholdGate
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to bring seven days: which of them each run reads, through which gate, at what price in all."""
-
     name: str
     gate: Gate
     runs: tuple[tuple[int, ...], ...]
@@ -63,12 +52,10 @@ class Found:
 
 
 def threshold(epsilon: float, delta: float) -> Gate:
-    """Return the gate that projects have by default, for records."""
     return ThresholdGate(epsilon, delta, floor=FLOOR)
 
 
 def sampled(epsilon: float, delta: float) -> Gate:
-    """Return the k-anonymity gate at this price that lets the rarest texts pass."""
     best = best_gate(epsilon, delta)
     return KAnonymityGate(best.k, best.sampling_rate)
 
@@ -96,7 +83,6 @@ def ways(make: Callable[[float, float], Gate]) -> list[Way]:
 
 
 def passing(way: Way, days: Sequence[pa.RecordBatch], *, seed: int) -> set[str]:
-    """Return the texts that pass in any run."""
     found: set[str] = set()
     for number, run in enumerate(way.runs):
         rng = SimulationRandom(seed + number)
@@ -107,7 +93,6 @@ def passing(way: Way, days: Sequence[pa.RecordBatch], *, seed: int) -> set[str]:
 
 
 def compare(every: Sequence[Way], *, people: int, seeds: int) -> dict[str, Found]:
-    """Return what passes each way."""
     found = {way.name: Found() for way in every}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -135,7 +120,6 @@ def _share(passed: set[str], of: set[str]) -> float:
 
 
 def interval(values: Sequence[float], digits: int) -> str:
-    """Return a mean with half its 95 % interval over the seeds."""
     known = np.array(values)[~np.isnan(values)]
     if len(known) < 2:
         return "-"
@@ -144,7 +128,6 @@ def interval(values: Sequence[float], digits: int) -> str:
 
 
 def report(tables: Mapping[str, tuple[Sequence[Way], dict[str, Found]]], *, seeds: int) -> str:
-    """Return the page's figures."""
     made = f"`python -m benchmarks.gate_window --seeds {seeds}` on {datetime.now(UTC):%Y-%m-%d}"
     lines = [
         "# A gate that runs on: seven days counted together",
@@ -174,7 +157,6 @@ def report(tables: Mapping[str, tuple[Sequence[Way], dict[str, Found]]], *, seed
 
 
 def main() -> None:
-    """Draw the logs, send each through every way, print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--people", type=int, nargs="*", default=PEOPLE)

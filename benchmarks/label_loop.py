@@ -1,14 +1,10 @@
-"""Submit a label and get the next question, over HTTP, by 1, 8 and 32 annotators, beside a raw SKIP LOCKED loop.
+"""Answer and next question over HTTP, by 1, 8 and 32 annotators, beside a raw SKIP LOCKED loop and Label Studio.
 
 Run: python benchmarks/label_loop.py [--queue N] [--seconds S] [--overlap K] [--classes N]
     [--label-studio-python PATH] [--json]
 
-Two web workers, the page's own requests (session, CSRF, HTML of the next question), one embedded database. The raw loop
-does what no site can do with less: lock the next row, insert a label, close the row, commit; no person, lease or page.
-With the Python of an environment that has Label Studio, that runs the same queue in the same run, on the same database
-server under as many web workers. Limits: no question reaches more people than its overlap, at most 10 statements a
-cycle, a queue of 1 M is as fast as one of 10 k, p95 under 100 ms for 8 people, 20 times Label Studio's distinct items,
-with 2 classes and with 60: `--classes` is what both sites ask for.
+Limits: no question reaches more people than its overlap, at most 10 statements a cycle, a queue of 1 M is as fast as
+one of 10 k, p95 under 100 ms for 8 people, 20 times Label Studio's distinct items.
 """
 
 import argparse
@@ -36,7 +32,6 @@ PEER_FACTOR = 20.0
 
 
 def class_names(number: int) -> list[str]:
-    """Return what people choose among, here and in Label Studio."""
     return [f"class {place}" for place in range(1, number + 1)]
 
 
@@ -127,7 +122,6 @@ def statements_per_cycle(page: str, session: str) -> int:
 
 
 def raw_step(_: int) -> Callable[[], bool]:
-    """Return the least a queue can do for one label, on a connection of its own."""
     import psycopg
 
     own = psycopg.connect(**owners_database())
@@ -152,7 +146,6 @@ PSYCOPG_KEYS = ("dbname", "user", "password", "host", "port", "sslmode")
 
 
 def owners_database() -> dict[str, Any]:
-    """Return how the database's owner connects, who has the raw loop's tables and makes Label Studio's database."""
     from django.db import connection
 
     from dpal_site.operations.preparation import as_owner
@@ -245,7 +238,6 @@ def peer_level(studio: LabelStudio, level: int, seconds: float) -> dict[str, flo
 
 
 def broken_limits(found: dict[str, Any]) -> list[str]:
-    """Name every limit this run broke."""
     broken = []
     if found["over_overlap"]:
         broken.append(f"{found['over_overlap']} questions reached too many people")
@@ -262,7 +254,6 @@ def broken_limits(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Print the table; the exit code is 1 if a question reached too many people."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queue", type=int, default=10_000, help="open questions; try 1000000; default 10000")
     parser.add_argument("--seconds", type=float, default=4.0, help="seconds a level; default 4")
@@ -300,7 +291,6 @@ def main() -> int:
 
 
 def print_table(found: dict[str, Any]) -> None:
-    """Print ours beside the peers, level by level."""
     print(
         f"queue {found['queue']:,}, overlap {found['overlap']}, {found['classes']} classes, 2 web workers, "
         f"{os.cpu_count()} cores, load {found['load_before']:.1f} before and {found['load_after']:.1f} after"

@@ -1,13 +1,7 @@
-"""Reserve on one account, beside the least a durable ledger can do, and with 1,000 against 1,000,000 entries.
+"""Reservations on one account beside the least a durable ledger can do: `ledger.py [--seconds S] [--entries N]`.
 
-Run: python benchmarks/ledger.py [--seconds S] [--entries N]
-
-The peer locks a total, inserts a row, updates the total and commits: no rules, no hashes, no counter file. Both run in
-turns in the same database with a site's settings, every commit on disk, from threads of one process and from several
-processes, as a site's workers are. Limits: 1,000 reservations a second from some number of processes where the peer
-reaches 1.5 times that, at least 0.35 of the peer everywhere, and a reservation on the account with N entries takes at
-most 1.3 times as long as on the one with 1,000, also while an old snapshot stays open. The load of the machine before
-the start is in the report: a busy one measures itself.
+Limits: 1,000 a second from some number of processes where the peer reaches 1.5 times that, at least 0.35 of the peer
+everywhere, and on an account with N entries at most 1.3 times as long as on one with 1,000.
 """
 
 import argparse
@@ -199,7 +193,6 @@ def measure(seconds: float, entries: int) -> dict[str, float]:
 
 
 def broken(report: dict[str, float]) -> list[str]:
-    """Name the limits that do not hold."""
     missed = [name for name, value in report.items() if name.startswith("share_of_raw") and value < PEER_LIMIT]
     rates = {number: report[f"reserves_per_second_{number}_processes"] for number in PROCESSES}
     fastest = max(rates, key=rates.__getitem__)
@@ -209,7 +202,6 @@ def broken(report: dict[str, float]) -> list[str]:
 
 
 def main() -> int:
-    """Measure, print one JSON object, and return 1 if a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--entries", type=int, default=1_000_000)

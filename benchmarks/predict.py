@@ -1,10 +1,6 @@
-"""Trying a release: single texts a second in one process, and over HTTP beside a view that does nothing.
+"""Single-text predictions in one process, and over HTTP beside a view that does nothing: `predict.py [--seconds S]`.
 
-    .venv/bin/python benchmarks/predict.py [--seconds S]
-
-In process: at least 2,000 single-text predictions a second of one core's time. Over HTTP, in the same run: requests a
-second from four clients to one waitress process, of the route itself (token, rate limit, membership, release,
-prediction, with the site's middleware and an embedded Postgres) beside a Django site of one view that does nothing.
+Limit: at least 2,000 single-text predictions a second of one core's time.
 """
 
 import argparse
@@ -39,19 +35,16 @@ WORDS = ("play", "jazz", "stop", "music", "what", "weather", "paris", "tomorrow"
 
 
 def model() -> LinearModel:
-    """Make a model of five classes over hashed features."""
     rng = np.random.default_rng(1)
     return LinearModel(rng.normal(size=(len(CLASSES), FEATURES)), rng.normal(size=len(CLASSES)), CLASSES)
 
 
 def texts() -> list[str]:
-    """Return short commands of two to nine words."""
     rng = np.random.default_rng(2)
     return [" ".join(rng.choice(WORDS, size=rng.integers(2, 10))) for _ in range(1000)]
 
 
 def rate(action: Callable[[str], object], seconds: float) -> float:
-    """Return how often `action` runs in a second of this process's own time."""
     inputs = cycle(texts())
     for _ in range(50):
         action(next(inputs))
@@ -63,7 +56,6 @@ def rate(action: Callable[[str], object], seconds: float) -> float:
 
 
 def fill() -> tuple[str, str]:
-    """Store a project with a released model; return the address of its route and an engineer's token."""
     from django.contrib.auth.models import User
     from django.db import transaction
     from django.db.models.functions import Now
@@ -203,7 +195,6 @@ def measure(folder: Path, seconds: float) -> None:
 
 
 def main() -> None:
-    """Run on servers of its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds a figure; default 5")
     options = parser.parse_args()

@@ -1,14 +1,8 @@
-"""What a round over a large pool holds in memory, beside the way that lists its candidates: bytes, seconds, statements.
+"""Memory and time of a round over a large pool, beside one that lists its candidates.
 
 Run: python benchmarks/rounds.py [--rows N] [--choices NAMES] [--json FILE]
 
-A trusted project of a throw-away site gets a pool of N records and a feature file of 32 columns. Real rounds choose
-among them: top-c, chance, a secret block of a tenth. Reservation, draw, questions and commit are the site's
-own; the model that scores is made up. A peer in the same process lists ids, rows and scores of all candidates first, as
-rounds once did. Memory is what the process holds of its own, looked at a hundred times a second, above what it held
-before; pages of the feature file that are mapped count as long as they are.
-
-Limit: at most 48 bytes a candidate for each choice, from a million records on; below, fixed costs decide.
+Limit: at most 48 bytes a candidate for each choice, from a million records on.
 """
 
 import argparse
@@ -72,7 +66,6 @@ def made_up_model() -> Any:
 
 
 def open_pool(project: Any, rows: int) -> Any:
-    """Give a project a pool of made-up records and their feature file."""
     from django.db import connection
 
     from annotation.models import Dataset, DatasetState, Job, WorkState
@@ -105,7 +98,6 @@ def open_pool(project: Any, rows: int) -> Any:
 
 
 def chosen_by(project: Any, name: str, rows: int) -> Found:
-    """Run a round of the site and return what it cost."""
     from django.db.models.functions import Now
 
     from learner.models import Round
@@ -138,7 +130,6 @@ def listed(dataset: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def listed_top_c(X: NDArray[np.float32], ids: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Choose with all scores in one array."""
     from learner.strategies.top_c import TopC
     from privacy.mechanisms.randomness import SecureRandom
     from privacy.mechanisms.top_c import select_top_c
@@ -195,7 +186,6 @@ def measure(rows: int, names: list[str]) -> Found:
 
 
 def main() -> int:
-    """Measure, print one JSON object, and return 1 if the limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--choices", default=",".join(CHOICES), help="which of them, by comma")

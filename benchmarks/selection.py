@@ -2,11 +2,7 @@
 
 Run: python -m benchmarks.selection --data DIR [--seeds 20] [--peers SITE_PACKAGES] [--kept FILE.json] [--out FILE.md]
 
-DIR holds slurp_dev_test_utterances.csv. Everybody chooses from the same texts in batches of the same size, gets true
-labels without noise, and is judged by the same logistic regression on the same vectors of the shipped encoder: only the
-choice differs. Neither peer is a dependency of the project; `--peers` names the site-packages of an environment that
-has them (`pip install small-text scikit-activeml`), and without it the table says that they are absent. What was run is
-kept in FILE.json, so that an interrupted run goes on where it was.
+DIR holds slurp_dev_test_utterances.csv; an interrupted run goes on from FILE.json.
 """
 
 import argparse
@@ -97,12 +93,10 @@ def small_text(name: str) -> Choose:
 
 
 def classifier() -> LogisticRegression:
-    """Return the judge, which is the same for everybody."""
     return LogisticRegression(C=10.0, max_iter=200)
 
 
 def strategies(n_classes: int) -> dict[str, Choose]:
-    """Return all that are there, by the name of the table."""
     found: dict[str, Choose] = {
         "random": ours(RandomChoice()),
         "DPAL uncertainty": ours(Uncertainty()),
@@ -191,7 +185,6 @@ def _with_error(values: NDArray[np.float64], *, sign: str = "") -> str:
 
 
 def main() -> None:
-    """Run everybody who is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=20)

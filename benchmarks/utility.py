@@ -1,14 +1,11 @@
-"""What presets reach on public tasks at equal epsilon and delta, by the code of `manage.py simulate`.
+"""Presets on public tasks at equal epsilon and delta, by the code of `manage.py simulate`.
 
-Run: python -m benchmarks.utility --data DIR [--only TASK ...] [--parts simulate baselines peers]
-    [--peer-python PYTHON] [--seeds 20]   (parts: simulate, blocks, streams, baselines, peers)
+Run: python -m benchmarks.utility --data DIR [--only TASK ...] [--parts simulate blocks streams baselines peers]
+    [--peer-python PYTHON] [--seeds 20]
 
 DIR holds SMSSpamCollection.tsv, clinc150_full.csv, slurp_dev_test_utterances.csv, mnist_0_9.npz and
-kddcup.data_10_percent.gz; ten digits come with scikit-learn. Each part of a task is kept in docs/results/.parts/utility
-and not run again, so a run can be taken up; delete the folder to begin anew. Every run writes docs/results/utility.md
-and utility.json of the parts there are, names each limit that is missed, and returns 1 if one is. Peers need an
-environment of their own: python3 -m venv peer && peer/bin/pip install diffprivlib==0.6.6 "scikit-learn<1.8" torch
-opacus.
+kddcup.data_10_percent.gz. Parts are kept in docs/results/.parts/utility and not run again. Writes
+docs/results/utility.md and utility.json; returns 1 if a limit is missed.
 """
 
 import argparse
@@ -65,7 +62,6 @@ HEADS = ("task", "labels", "project", "random", "version 0", "constant", "no pri
 
 
 def simulated(name: str, found: PublicTask, data: Path, seeds: int) -> dict[str, Any]:
-    """Play the preset."""
     with tempfile.TemporaryDirectory() as folder:
         outcome = SIMULATIONS[found.preset](found.task(Path(folder), data, seeds=seeds))
     return {"seeds": seeds, **outcome.to_json()}
@@ -95,7 +91,6 @@ def streamed(name: str, found: PublicTask, data: Path, seeds: int) -> dict[str, 
 
 
 def without_privacy(name: str, found: PublicTask, data: Path, _seeds: int) -> dict[str, Any]:
-    """Fit the tuned baselines."""
     if found.preset != "pool-experts":
         return {}
     with tempfile.TemporaryDirectory() as folder:
@@ -125,7 +120,6 @@ def by_peers(name: str, found: PublicTask, data: Path, peer: Path) -> dict[str, 
 
 
 def part(kind: str, name: str, arguments: argparse.Namespace) -> None:
-    """Run one part of one task unless it is there."""
     store = PARTS / f"{name.replace('/', '-')}.{kind}.json"
     if store.exists() or (kind == "peers" and arguments.peer_python is None):
         return
@@ -217,7 +211,6 @@ def beside_constants(tasks: dict[str, Any]) -> list[str]:
 
 
 def series(tasks: dict[str, Any]) -> list[str]:
-    """Return the table of the preset's own blocks."""
     found = {name: kinds["blocks"] for name, kinds in tasks.items() if kinds.get("blocks")}
     if not found:
         return ["Not run."]
@@ -234,7 +227,6 @@ def series(tasks: dict[str, Any]) -> list[str]:
 
 
 def beside(tasks: dict[str, Any], kind: str) -> list[str]:
-    """Return the table of baselines or of peers."""
     found = {name: kinds[kind]["found"] for name, kinds in tasks.items() if kinds.get(kind)}
     if not found:
         return ["Not run."]
@@ -248,7 +240,6 @@ def beside(tasks: dict[str, Any], kind: str) -> list[str]:
 
 
 def page(made: dict[str, Any]) -> str:
-    """Return the report as Markdown."""
     tasks, versions = made["tasks"], made["versions"]
     seeds = sorted({kinds["simulate"]["seeds"] for kinds in tasks.values()})
     failures = missed(tasks)
@@ -344,7 +335,6 @@ def page(made: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run what is missing, write the page, return 1 if a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--only", nargs="+", choices=list(TASKS), default=list(TASKS))

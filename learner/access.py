@@ -1,4 +1,4 @@
-"""What pages and routes of models share: whose project and release it is, and what something cost."""
+"""Projects and releases a person may see, and the cost beside an entry."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,6 @@ def project_of(request: HttpRequest, slug: str) -> Project:
 
 
 def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
-    """Return a release of a project whose releases the person may see."""
     project = project_of(request, slug)
     release: ModelRelease = get_object_or_404(selectors.releases_of(project), version=version)
     release.project = project
@@ -48,12 +47,10 @@ def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
 
 
 def may_manage(request: HttpRequest, project: Project) -> bool:
-    """Say whether the person manages the project."""
     return Membership.objects.filter(project=project, user=request.user.pk, role=Role.MANAGER).exists()
 
 
 def managed_project_of(request: HttpRequest, slug: str) -> Project:
-    """Return a project whose releases the person may see and which the person manages."""
     project = project_of(request, slug)
     if not may_manage(request, project):
         raise Http404

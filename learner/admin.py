@@ -1,4 +1,4 @@
-"""What a superuser can look at; nothing of it is edited by hand."""
+"""Read-only pages of the admin site."""
 
 from django.contrib import admin
 

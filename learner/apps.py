@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class LearnerConfig(AppConfig):
-    """Application configuration of `learner`."""
-
     name = "learner"
 
     def ready(self) -> None:
@@ -43,7 +41,6 @@ def keep_series(**changed: object) -> None:
 
 
 def newest_models(projects: Collection[int]) -> "Mapping[int, CardModel]":
-    """Return what a list of projects says of the newest model of each."""
     from learner.releases.selectors import models_of  # noqa: PLC0415  # tables are known by now
 
     return models_of(projects)

@@ -64,7 +64,6 @@ class LinearModel:
 
     @property
     def dimension(self) -> int:
-        """Number of features."""
         return int(self.coef.shape[1])
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

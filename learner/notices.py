@@ -1,8 +1,4 @@
-"""What people of a project may want to be told by mail: returned answers, questions, reviews, releases, decisions.
-
-Looked up again and again, like webhooks, and written down once: what its reader may read anyway, and no number of
-answers.
-"""
+"""Mails about returned answers, questions, reviews, releases and decisions; none holds a number of answers."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What runs by itself: the loop of every project, rounds and trainings."""
+"""Tasks: the loop of every project, rounds and trainings."""
 
 from celery import shared_task
 
@@ -28,7 +28,6 @@ def advance_projects_task() -> None:
 
 @shared_task
 def run_round_task(*, round_id: int) -> None:
-    """Choose the questions of a round."""
     loop.run_round(round_id=round_id)
 
 
@@ -40,25 +39,21 @@ def forget_abandoned_parts_task() -> None:
 
 @shared_task
 def train_model_task(*, run_id: str) -> None:
-    """Train and release a model."""
     training.train_model(run_id=run_id)
 
 
 @shared_task(acks_late=True)
 def forget_contributor_task(*, job_id: str) -> None:
-    """Erase what is left of a contributor."""
     forgetting.forget_contributor(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def simulate_plan_task(*, job_id: str) -> None:
-    """Simulate what a budget buys."""
     simulation_services.run_simulation(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def delete_project_task(*, job_id: str) -> None:
-    """Erase what a deleted project held."""
     deletion.delete_project(job_id=job_id)
 
 

@@ -43,7 +43,6 @@ ReleaseRow = tuple[ModelRelease, TrainedOn, list[Accuracy], PlannersEstimate | N
 
 
 def _rows(project: Project) -> list[ReleaseRow]:
-    """Return each release with what may be said of what it was trained on, how well it does, and beside what."""
     return [
         (release, used, evaluation_selectors.accuracies_of(release), estimate)
         for release, used, estimate in with_estimates(list(selectors.releases_of(project)))
@@ -190,7 +189,6 @@ def train_on_few(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def release_file(request: HttpRequest, slug: str, version: int, name: str) -> HttpResponseBase:
-    """Download a file."""
     if version == VERSION:
         return described_response(request, described.described_release(project_of(request, slug)), name)
     return file_response(request, release_of(request, slug, version), name)

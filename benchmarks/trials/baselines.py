@@ -1,4 +1,4 @@
-"""What a task gives without privacy: tuned baselines on the labels of a secret sample, and hardly any noise."""
+"""Tuned baselines without privacy on the labels of a secret sample."""
 
 import dataclasses
 from collections.abc import Sequence

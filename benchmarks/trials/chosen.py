@@ -1,4 +1,4 @@
-"""What settings of presets were chosen on, and what presets reach as they ship on tasks that no choice names."""
+"""Tasks on which presets were chosen, and their results on tasks that are held out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -35,7 +35,6 @@ WORDS = (
 
 
 def held_out_lines(tasks: dict[str, Any], held_out: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what was chosen on what, and the table of tasks that are held out."""
     lines = [WORDS, "", "| preset | chosen on | where that is said |", "|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in CHOSEN_ON]
     lines += ["", "| held out | preset | labels | project | random | version 0 | constant | no privacy |"]
@@ -51,7 +50,6 @@ def held_out_lines(tasks: dict[str, Any], held_out: Mapping[str, Sequence[str]])
 
 
 def _played(tasks: dict[str, Any], name: str, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every preset of a kind that was played on a task as it ships, and what came of it."""
     found = tasks.get(name, {}).get(kind)
     if found and kind == "blocks":
         yield "pool-experts", found
@@ -64,7 +62,6 @@ def _compared(point: dict[str, Any]) -> list[dict[str, Any] | None]:
 
 
 def shown(found: dict[str, Any] | None) -> str:
-    """Return an accuracy and its standard error."""
     if not found:
         return ""
     error = f" ± {found['accuracy_se']:.3f}" if found["accuracy_se"] else ""

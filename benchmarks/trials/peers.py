@@ -1,8 +1,7 @@
-"""Other libraries on the same secret samples at the same inner (epsilon, delta), in an environment of their own.
+"""Other libraries at the same inner (epsilon, delta): `PEER_PYTHON peers.py ROWS.npz LABELS EPSILON DELTA SEEDS`.
 
-Run: PEER_PYTHON benchmarks/trials/peers.py ROWS.npz LABELS EPSILON DELTA SEEDS, with diffprivlib 0.6.6, scikit-learn
-1.7, PyTorch and Opacus. Prints one JSON object. Each peer is given the best of its settings on the test records, which
-flatters it: a real project could not look.
+The environment has diffprivlib 0.6.6, scikit-learn 1.7, PyTorch and Opacus. Each peer gets its best setting on the test
+records, which flatters it.
 """
 
 import json

@@ -106,7 +106,6 @@ def attacks(folder: Path, data: Path) -> Files:
 
 
 def written(path: Path, rows: Rows) -> Path:
-    """Write texts and labels under a header."""
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("text", "label"), *rows])
     return path

@@ -1,7 +1,4 @@
-"""Pools with known labels for simulations: MNIST and KDD from a folder, scikit-learn's digits without one.
-
-Nothing about the features is fitted: pixels are pooled, numbers scaled by declared bounds, services hashed.
-"""
+"""Pools with known labels: MNIST and KDD from a folder, scikit-learn's digits without one."""
 
 import csv
 import gzip

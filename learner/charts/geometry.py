@@ -23,8 +23,6 @@ NumberWords = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its range, if it has one, and how it is said."""
-
     x: float
     y: float
     low: float | None = None
@@ -74,8 +72,6 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A level to compare with, across the whole chart."""
-
     name: str
     place: float
 

@@ -190,7 +190,6 @@ def _at_their_limits(reached: set[WorkLimit]) -> Obstacle:
 
 
 def _shown_to_somebody(opened: QuerySet[Query], people: Iterable[int]) -> QuerySet[Query]:
-    """Return the open questions with a free slot that one of these people has not had yet."""
     had = Assignment.objects.filter(query=OuterRef(OuterRef("pk")), annotator=OuterRef("pk")).exclude(
         state=AssignmentState.EXPIRED
     )
@@ -201,7 +200,6 @@ def _shown_to_somebody(opened: QuerySet[Query], people: Iterable[int]) -> QueryS
 
 
 def _left_over(project: Project, opened: QuerySet[Query]) -> Obstacle:
-    """Say what questions wait for that nobody who works now can be shown."""
     held = Assignment.objects.filter(query__in=opened, state=AssignmentState.LEASED)
     if held.exists():
         back = held.aggregate(at=Min("leased_until"))["at"]
@@ -339,7 +337,6 @@ def _without_pool(project: Project) -> Obstacle:
 
 
 def _unread(project: Project, dataset: Dataset) -> Obstacle | None:
-    """Say what an upload waits for before anything of it can be asked; None where nothing does."""
     job: Job | None = dataset.job
     if job is not None and job.state == WorkState.DONE:
         job = dataset.gate_job

@@ -71,7 +71,6 @@ class Work:
 
 
 def hides_answers(project: Project) -> bool:
-    """Say whether numbers and times of answers are secret in the project."""
     return records.labels_in_secret(project) or hides_selection(project.settings)
 
 
@@ -340,7 +339,6 @@ def _taken(row: Job | Round | TrainingRun) -> float:
 
 
 def _usual_seconds(project: Project, kind: type[Round] | type[TrainingRun]) -> float | None:
-    """Return how long the last few of a kind took, in the middle."""
     done = kind.objects.filter(project=project, state=WorkState.DONE, started_at__isnull=False)
     times = done.order_by("-created_at").values_list("started_at", "finished_at")[:SOON]
     seconds = [(end - start).total_seconds() for start, end in times if start and end]

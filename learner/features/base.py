@@ -23,7 +23,6 @@ SCHEMA = "dpal-words/1"
 
 
 def word_lists(normalizer: Normalizer) -> dict[str, bytes]:
-    """Return the file by its name; nothing for rules that look at characters alone."""
     if normalizer not in WORD_RULES:
         return {}
     body = {
@@ -144,7 +143,6 @@ class Featurizer(ABC):
         return clip_rows(self.raw_rows(batch), norm_bound=self.norm_bound)
 
     def to_json(self) -> str:
-        """Return the complete featuriser as canonical JSON (sorted keys, no spaces)."""
         body = {"kind": self.kind, "parameters": self.parameters()}
         return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 

@@ -39,7 +39,6 @@ class BatchStep:
 
     @property
     def packages(self) -> list[str]:
-        """The packages whose code it runs, its own first."""
         return [self.function.partition(".")[0], *self.needs.split()]
 
     def to_json(self) -> bytes:
@@ -60,7 +59,6 @@ class BatchEngine(Protocol):
 
 
 def batch_bytes(batch: pa.RecordBatch) -> memoryview:
-    """Return a batch as it is sent to another process."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -68,7 +66,6 @@ def batch_bytes(batch: pa.RecordBatch) -> memoryview:
 
 
 def batch_of(content: bytes) -> pa.RecordBatch:
-    """Return the batch that `batch_bytes` wrote, over the same memory."""
     return pa.ipc.open_stream(pa.py_buffer(content)).read_next_batch()
 
 
@@ -81,7 +78,6 @@ def values_batch(values: Iterable[str]) -> pa.RecordBatch:
 
 
 def vectors_of(given: str) -> BatchFunction:
-    """Return what makes vectors of a batch."""
     featurizer = featurizer_from_json(given)
     reads_tables = featurizer.reads == "table"
 

@@ -1,8 +1,4 @@
-"""Processes of this host that do a step, each one batch at a time, while the caller reads the next.
-
-A process that dies is replaced and its batch done again. None outlives the caller, even one that is killed: the end of
-its standard input ends it. Nothing private is on its command line, in its environment or in a file.
-"""
+"""Processes of this host that run one step on batches; a dead one is replaced and its batch made again."""
 
 import json
 import os
@@ -100,8 +96,6 @@ def _made_by_one(idle: "SimpleQueue[_Member]", content: memoryview) -> bytes:
 
 
 class _Member:
-    """One process, started when it is wanted."""
-
     def __init__(self, step: BatchStep) -> None:
         self._step, self._lock, self._ended = step, Lock(), False
         self._process: subprocess.Popen[bytes] | None = None
@@ -119,7 +113,6 @@ class _Member:
         return answer
 
     def leave(self) -> None:
-        """Kill the process, unless it is gone already, and forget it."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
@@ -134,7 +127,6 @@ class _Member:
                     continue
 
     def end(self) -> None:
-        """Stop for good."""
         self._ended = True
         with self._lock:
             if self._process is not None:
@@ -161,7 +153,6 @@ class _Member:
 
 
 def send_frame(stream: IO[bytes], content: bytes | memoryview) -> None:
-    """Write some bytes after their number."""
     stream.write(len(content).to_bytes(SIZE_BYTES, "little"))
     stream.write(content)
     stream.flush()
@@ -199,7 +190,6 @@ def serve(orders: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Do a step as one process of a crew: the step on standard input, then batches; results on standard output."""
     answers = os.fdopen(os.dup(1), "wb")
     # Whatever a library prints is no answer.
     os.dup2(2, 1)

@@ -1,8 +1,4 @@
-"""Make the table of the static encoder from a sentence encoder and WordNet, both public: no private text is near.
-
-`python -m learner.features.distil WORDNET_FOLDER TABLE.npz` takes the folder with WordNet's `data.noun`, `data.verb`,
-`data.adj` and `data.adv`. The same inputs give the same table up to rounding.
-"""
+"""Table of the static encoder from public sources: `python -m learner.features.distil WORDNET_FOLDER TABLE.npz`."""
 
 import argparse
 import re
@@ -103,7 +99,6 @@ def distil(encoder: SentenceNetwork, pieces: list[str], wordnet: Path) -> dict[s
 
 
 def _table(vectors: Vectors, texts: list[list[int]], pieces: list[str]) -> dict[str, NDArray[np.generic]]:
-    """Turn vectors into principal directions of the corpus, whole numbers of 8 bits with one scale a piece."""
     rows = np.array([vectors[found].sum(axis=0) for found in texts])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     directions = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :WIDTH]

@@ -69,7 +69,6 @@ class Round(LeasedWork):
 
 
 def _rows_of_a_part(name: str, content: str) -> tuple[models.BaseConstraint, ...]:
-    """Return what makes every row of an upload have one place among its parts."""
     size = Func(F(content), function="octet_length", output_field=models.IntegerField())
     at_edge = Exact(Mod(F("first_row"), Value(PART_ROWS)), 0)
     return (

@@ -1,4 +1,4 @@
-"""Which papers there are; a module is loaded when it is asked for."""
+"""Papers by name; a module is loaded when it is asked for."""
 
 import importlib
 
@@ -14,7 +14,6 @@ PAPERS: tuple[str, ...] = (
 
 
 def load_paper(name: str, *, small: bool) -> Paper:
-    """Return a paper with its experiments, which `small` cuts to seconds and to data that need no folder."""
     if name not in PAPERS:
         raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {name}")
     module = importlib.import_module(f"learner.papers.{name}")

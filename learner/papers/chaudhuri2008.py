@@ -78,7 +78,6 @@ class ErrorTable(Experiment):
 
     @property
     def train_points(self) -> int:
-        """Points of four folds."""
         return int(self.settings["points"]) * (FOLDS - 1) // FOLDS
 
     def near(self, result: Json, name: str, epsilon: float, ridge: float) -> bool:
@@ -162,12 +161,10 @@ class ErrorTable(Experiment):
 
 
 def cell_name(method: str, epsilon: float, regularization: float) -> str:
-    """Return the key of a cell of the table."""
     return f"{method} epsilon={epsilon:g} lambda={regularization:g}"
 
 
 def paper(*, small: bool) -> Paper:
-    """Return the paper's experiments."""
     return Paper(
         "chaudhuri2008",
         "Chaudhuri, Monteleoni: Privacy-preserving logistic regression (2008)",

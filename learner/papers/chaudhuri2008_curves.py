@@ -19,8 +19,6 @@ from learner.papers.experiment import Claim, Data, Experiment, Json, Panel, Pape
 
 
 class ErrorCurve(Experiment):
-    """Error against one of the number of points and epsilon, the other one fixed."""
-
     methods = ("sensitivity", "objective_2008", "objective_2011", "amp")
 
     def __init__(self, *, points: Sequence[int], epsilons: Sequence[float], seeds: int, draws: int) -> None:
@@ -64,7 +62,6 @@ class ErrorCurve(Experiment):
         }
 
     def gaps(self, result: Json, worse: str, better: str) -> list[float]:
-        """Return differences of error along the curve, both sets."""
         return [
             left["value"] - right["value"]
             for name in SETS
@@ -90,7 +87,6 @@ class ErrorCurve(Experiment):
         return f"Bands are four standard errors. On the left {pairs} {where}."
 
     def panels(self, result: Json, x: Sequence[float], x_label: str) -> list[Panel]:
-        """Return one panel a data set, with four standard errors as bands."""
         return [
             Panel(
                 [banded_cells(TITLES[method], x, result[name][method]) for method in (*self.methods, "ours", "plain")],
@@ -104,8 +100,6 @@ class ErrorCurve(Experiment):
 
 
 class LearningCurve(ErrorCurve):
-    """Error against the number of points."""
-
     name = "learning_curve"
     title = "Learning curves"
 
@@ -144,8 +138,6 @@ class LearningCurve(ErrorCurve):
 
 
 class EpsilonCurve(ErrorCurve):
-    """Error against epsilon."""
-
     name = "epsilon_curve"
     title = "Dependence on epsilon"
 

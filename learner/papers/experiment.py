@@ -1,4 +1,4 @@
-"""What a reproduced paper is made of: experiments that run in chunks, what they claim, and how they are shown."""
+"""Experiments of a reproduced paper: chunks that run, claims, tables and figures."""
 
 import hashlib
 import json
@@ -20,12 +20,9 @@ Style = Literal["line", "dashed", "points", "bars", "step"]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Where the real data lie; `folder` is None where there are none."""
-
     folder: Path | None = None
 
     def path(self, name: str) -> Path:
-        """Return the path of a file of the folder."""
         if self.folder is None:
             raise FileNotFoundError(f"{name} is needed: name the folder that holds it with --data")
         path = self.folder / name
@@ -36,8 +33,6 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim beside what was found."""
-
     text: str
     ours: str
     holds: ClaimVerdict
@@ -46,8 +41,6 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of the page; cells are shown as they are."""
-
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -66,8 +59,6 @@ class PaperSeries:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes of a chart."""
-
     series: Sequence[PaperSeries]
     x_label: str
     y_label: str
@@ -131,11 +122,9 @@ class Experiment(ABC):
         """Return each claim beside our figure."""
 
     def tables(self, result: Json) -> list[PaperTable]:
-        """Return the tables of the page."""
         return []
 
     def charts(self, result: Json) -> list[PaperFigure]:
-        """Return the figures of the page."""
         return []
 
     def costs(self, result: Json) -> list[str]:
@@ -158,7 +147,6 @@ class Experiment(ABC):
 
 
 def settings_digest(name: str, version: int, settings: Mapping[str, Any], seeds: Sequence[int]) -> str:
-    """Return a short digest of everything that decides a result."""
     text = json.dumps([name, version, dict(settings), list(seeds)], sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -188,5 +176,4 @@ def shown(value: Json, digits: int = 3) -> str:
 
 
 def banded_cells(label: str, x: Sequence[float], cells: Sequence[Json], style: Style = "line") -> PaperSeries:
-    """Return a curve of cells with its band, or bars, of four standard errors."""
     return PaperSeries(label, x, [at["value"] for at in cells], [4 * at["error"] for at in cells], style)

@@ -1,8 +1,4 @@
-"""Feyisetan et al. 2019: k-anonymity after sampling in front of a crowd, on a drawn log; the list of its experiments.
-
-Unsound here: sampling distinct queries and counting on the full data, and deciding by a sketch. The grids run the
-project's gate, which samples records and counts the sample exactly.
-"""
+"""Feyisetan et al. 2019: k-anonymity after sampling in front of a crowd, on a drawn log; its experiments."""
 
 from learner.papers.experiment import Paper
 from learner.papers.feyisetan2019_gate import ContributorGate, EpsilonDelta
@@ -12,7 +8,6 @@ from learner.papers.feyisetan2019_sketches import SketchCounts
 
 
 def paper(*, small: bool) -> Paper:
-    """Return the paper's experiments."""
     shape, contributors = LogShape(small=small), ContributorGate(simulated_log, small=small)
     contributors.settings = {**shape.settings, **contributors.settings}
     sketches = SketchCounts(simulated_log, small=small)

@@ -1,4 +1,4 @@
-"""What the gate promises: the table of epsilon and delta, people against records."""
+"""Promise of the gate: the table of epsilon and delta, people against records."""
 
 import math
 from typing import Any
@@ -37,8 +37,6 @@ def full_count_delta(rate: float, k: int, runs: int, rng: np.random.Generator) -
 
 
 class EpsilonDelta(Experiment):
-    """Table 1 with the published accounting and with the exact one."""
-
     name = "epsilon_delta"
     title = "The (epsilon, delta) table"
 
@@ -148,7 +146,6 @@ class EpsilonDelta(Experiment):
 
 
 def priced(method: str, rate: float, epsilon: float) -> bool:
-    """Say whether the accounting is defined there."""
     return method == "exact" or epsilon >= -math.log1p(-rate)
 
 
@@ -157,8 +154,6 @@ def _tiny(value: float) -> str:
 
 
 class ContributorGate(Experiment):
-    """The gate that hides records beside the gate that hides people."""
-
     name = "contributors"
     title = "The gate on contributors"
 
@@ -195,7 +190,6 @@ class ContributorGate(Experiment):
         }
 
     def row(self, log: QueryLog, alone: set[str], gate: KAnonymityGate, cap: int | None, key: bytes) -> Json:
-        """Return what one gate lets out."""
         shown: list[Any] = gate.release(log.batches(), key=key)["text"].to_pylist()
         return {"cap": cap, "passed": len(shown), "of_one_person": len(alone.intersection(shown))}
 

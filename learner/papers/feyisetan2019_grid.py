@@ -19,8 +19,6 @@ RATES, KS, DELTA = (0.1, 0.3, 0.6, 0.9), (20, 100, 200, 500), 1e-6
 
 
 class GateGrid(LogExperiment):
-    """Figures 2, 3 and 4: accuracy and annotation budget over the sampling rate and k."""
-
     name = "gate_grid"
     title = "Accuracy and annotation budget over beta and k"
     version = 2
@@ -48,7 +46,6 @@ class GateGrid(LogExperiment):
         return {"grid": grid, "curves": curves, "everything": everything, "texts": len(crowd.pool)}
 
     def at(self, crowd: Crowd, k: int, rate: float, seed: int) -> list[float]:
-        """Return how many texts pass one gate, and the accuracy with all of them labelled."""
         passed = crowd.passed(k, rate, simulated_key(seed, k, round(100 * rate)))
         return [float(len(passed)), crowd.accuracy(passed)]
 
@@ -89,7 +86,6 @@ class GateGrid(LogExperiment):
         return np.stack([flat[:, b] - flat[:, a] for a, b in near], axis=1) if near else np.empty((seeds, 0))
 
     def points(self, result: Json) -> list[tuple[float, int, float, Json]]:
-        """Return rate, k, mean number of texts that pass, and accuracy of all gates."""
         return [
             (rate, k, result["passed"][i][j]["value"], result["accuracy"][i][j])
             for i, rate in enumerate(self.settings["rates"])
@@ -217,7 +213,6 @@ class GateGrid(LogExperiment):
 
 
 def _cells(values: Array) -> list[Any]:
-    """Return the means over seeds, the first axis, of each place of the others, as nested lists."""
     return [cell(column) if column.ndim == 1 else _cells(column) for column in np.moveaxis(values, 1, 0)]
 
 

@@ -20,7 +20,6 @@ LEARNING: Json = {"features": 512, "regularization": 0.3, "right": 0.95, "right_
 
 
 def simulated_log(settings: Json, data: Data, seed: int) -> QueryLog:
-    """Return the log of a seed; without real texts where the settings say so."""
     texts = made_texts() if settings["texts"] == "made up" else clinc_texts(data)
     return draw_query_log(texts, settings, np.random.default_rng([seed, 1]))
 
@@ -37,13 +36,10 @@ class LogExperiment(Experiment):
         self.needs_data = not small
 
     def crowd(self, data: Data, seed: int) -> Crowd:
-        """Return the simulated project of a seed."""
         return Crowd(simulated_log(self.settings, data, seed), self.settings, np.random.default_rng([seed, 3]))
 
 
 class LogShape(LogExperiment):
-    """Figure 1: confidence, uncertainty and frequency."""
-
     name = "log_shape"
     title = "The log: confidence, uncertainty, frequencies"
     seeds = (1,)

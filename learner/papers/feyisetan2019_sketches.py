@@ -1,4 +1,4 @@
-"""What sketches would let out: their estimates on a query log beside exact counts."""
+"""Estimates of sketches on a query log beside exact counts."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +11,6 @@ from privacy.gate.hashing import hash_texts
 
 
 class SketchCounts(Experiment):
-    """Estimates of the sketches on the whole log against exact counts."""
-
     name = "sketches"
     title = "Count-mean-min and count-min against exact counts"
 

@@ -15,7 +15,6 @@ UNSOUND = (
 
 
 def paper(*, small: bool) -> Paper:
-    """Return the paper's experiments."""
     experiments: list[Experiment] = [ScreenCosts(), GeneratedCurves(small=small)]
     if not small:
         experiments += [KddCurves(small=small), MnistCurves(small=small)]

@@ -20,8 +20,6 @@ def spread_ratio(errors: NDArray[np.float64]) -> float:
 
 
 class BatchSizes(Experiment):
-    """Error after a fixed number of labels for batches and windows of 1 to 20."""
-
     name = "batch_sizes"
     title = "Batch sizes (figure 4)"
 

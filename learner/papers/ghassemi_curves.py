@@ -63,7 +63,6 @@ def spaced(steps: int, count: int = 30) -> list[int]:
 
 
 def curves_of(runs: Runs, names: Sequence[str]) -> Json:
-    """Return the per-run errors and labels of each design as JSON can hold them."""
     return {
         name: {"errors": runs.errors[place].round(5).tolist(), "labels": runs.labels[place].tolist()}
         for place, name in enumerate(names)
@@ -71,7 +70,6 @@ def curves_of(runs: Runs, names: Sequence[str]) -> Json:
 
 
 def merged(parts: Sequence[Json], names: Sequence[str], iterations: Sequence[int]) -> tuple[Json, Runs]:
-    """Return mean curves of all parts, and all runs."""
     errors = np.stack([np.concatenate([part[name]["errors"] for part in parts]) for name in names])
     labels = np.stack([np.concatenate([part[name]["labels"] for part in parts]) for name in names])
     curves = {
@@ -94,8 +92,6 @@ def banded(name: str, x: Sequence[float], curve: Json, what: str = "errors") -> 
 
 
 class Curves(Experiment):
-    """All policies and both screens beside the baselines on one data set."""
-
     sample: ClassVar[str]
 
     def __init__(self, *, small: bool) -> None:
@@ -120,7 +116,6 @@ class Curves(Experiment):
 
     @property
     def designs(self) -> dict[str, Design]:
-        """All designs by name."""
         paper = {
             f"{policy} {screen}": paper_design(screen=screen, **options)
             for policy, options in POLICIES.items()
@@ -312,8 +307,6 @@ def _largest(gaps: Sequence[Json]) -> str:
 
 
 class KddCurves(Curves):
-    """KDD Cup 1999."""
-
     name = "curves_kdd"
     title = "KDD Cup 1999 (figures 2b and 3b)"
     sample = "kdd"

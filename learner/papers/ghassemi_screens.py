@@ -1,4 +1,4 @@
-"""What the screens and streams of Ghassemi et al. 2016 cost: claimed and exact, from the project's accountant."""
+"""Cost of the screens and streams of Ghassemi et al. 2016: claimed and exact."""
 
 import math
 
@@ -15,8 +15,6 @@ from privacy.accounting.screens import (
 
 
 class ScreenCosts(Experiment):
-    """Lemmas 1 and 2 and theorems 1 to 3 at the paper's settings."""
-
     name = "screen_costs"
     title = "What the screens cost"
 

@@ -41,8 +41,6 @@ def sublinearity(iterations: Sequence[int], labels: Sequence[float]) -> float:
 
 
 class Slabs(Experiment):
-    """A fixed slab beside one that shrinks with every update."""
-
     name = "slabs"
     title = "Fixed and shrinking slabs (figure 5)"
 
@@ -62,7 +60,6 @@ class Slabs(Experiment):
 
     @property
     def designs(self) -> dict[str, Design]:
-        """Both policies with both slabs."""
         return {
             f"{policy} {slab}": paper_design(policy=policy.lower(), shrinking=slab == "shrinking")
             for policy in ("FLMB", "FLSW")

@@ -43,7 +43,6 @@ class HuberLoss:
         return np.clip((margins - (1 + self.smoothing)) / (2 * self.smoothing), -1.0, 0.0)
 
     def curvature(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivative at each margin."""
         return np.where(np.abs(margins - 1) < self.smoothing, self.curvature_bound, 0.0)
 
 

@@ -36,7 +36,6 @@ def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
 
 
 def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -> None:
-    """Write the table of all claims that were checked, and keep what is written by hand below it."""
     index = output / INDEX
     by_hand = "".join(index.read_text(encoding="utf-8").partition(BY_HAND)[1:]) if index.exists() else ""
     lines = [

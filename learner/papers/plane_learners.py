@@ -15,8 +15,6 @@ Order = Literal["ranked", "random"]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What every run ends with."""
-
     queries: NDArray[np.intp]
     finished: NDArray[np.bool_]
     weights: Array
@@ -24,7 +22,6 @@ class Learned:
 
 
 def coin(epsilon: float) -> float:
-    """Return the coin that the source takes for epsilon_p."""
     return float(1 / (1 + np.exp(-epsilon)))
 
 
@@ -81,7 +78,6 @@ def learn_until_separated(
 def _flip_down(
     keys: Array, labelled: NDArray[np.intp], probability: float, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return the record at which the first coin lands heads, going up the keys of the unlabelled, cyclically."""
     each = np.arange(len(keys))
     np.put_along_axis(keys, labelled, np.inf, axis=1)
     left = keys.shape[1] - labelled.shape[1]

@@ -27,7 +27,6 @@ class Constellation:
 
     @property
     def norm_bound(self) -> float:
-        """The largest norm of a point."""
         return float(np.linalg.norm(self.X, axis=1).max())
 
     @property
@@ -61,6 +60,5 @@ def draw_constellation(*, points: int, radius: float, gap: float, rng: np.random
 
 
 def constellation(settings: Json, gap: float) -> Constellation:
-    """Return the fixed data set of a gap."""
     rng = np.random.default_rng(settings["points_seed"])
     return draw_constellation(points=settings["points"], radius=settings["radius"], gap=gap, rng=rng)

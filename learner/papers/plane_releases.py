@@ -1,4 +1,4 @@
-"""What is released of the machines in the plane, and a sound way to choose whom to ask."""
+"""Releases of the machines in the plane, and a sound way to choose whom to ask."""
 
 import math
 
@@ -35,19 +35,16 @@ def true_scale(epsilon: float, cost: float, norm_bound: float) -> float:
 
 
 def laplace_accuracy(points: Constellation, weights: Array, scale: Array | float, rng: np.random.Generator) -> Array:
-    """Return the share of points that each run's machine gets right after Laplace noise on every coordinate."""
     scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), len(weights))
     return plane_accuracy(points, weights + rng.laplace(size=weights.shape) * scales[:, None])
 
 
 def gamma_accuracy(points: Constellation, weights: Array, scale: float, rng: np.random.Generator) -> Array:
-    """Return the share of points that each run's machine gets right after noise of Gamma norm in a random direction."""
     norms, turns = rng.gamma(2, scale, size=len(weights)), rng.uniform(0, 2 * np.pi, size=len(weights))
     return plane_accuracy(points, weights + norms[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=1))
 
 
 def plane_accuracy(points: Constellation, weights: Array) -> Array:
-    """Return the share of all points that each machine gets right, shape (n_runs,)."""
     shares: Array = (weights @ points.signed.T > 0).mean(axis=1)
     return shares
 
@@ -80,7 +77,6 @@ def ask_top_c(
 
 
 def train_on(points: Constellation, labelled: NDArray[np.intp], *, cost: float) -> Array:
-    """Return the clean machine of each run's labelled points, shape (n_runs, 2)."""
     weights = np.empty((len(labelled), 2))
     for start in range(0, len(labelled), BLOCK_RUNS):
         part = points.signed[labelled[start : start + BLOCK_RUNS]]

@@ -46,7 +46,6 @@ def solve_svms(rows: Array, duals: Array, *, cost: float) -> Array:
 def _solve_best_pair(
     signed: Array, alpha: Array, curvature: Array, slopes: Array, first: NDArray[np.intp], cost: float
 ) -> None:
-    """Solve for the first dual of each run together with the partner that gains most."""
     each = np.arange(alpha.shape[1])
     point, own, slope = signed[:, first, each], curvature[first, each], slopes[first, each]
     product = signed[0] * point[0] + signed[1] * point[1]

@@ -47,7 +47,6 @@ PANEL_INCHES = (4.4, 3.3)
 
 
 def save_chart(chart: PaperFigure, path: Path) -> None:
-    """Write one chart."""
     with mpl.rc_context(STYLE):
         width, height = PANEL_INCHES
         crowded = max(len(panel.series) for panel in chart.panels) > FEW_CURVES
@@ -137,7 +136,6 @@ def _draw_curve(axes: Axes, series: PaperSeries, place: int) -> None:
 
 
 def _described(svg: str, description: str) -> str:
-    """Add the words for who cannot see the picture, and drop what a reader cannot use."""
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     # Three decimals are a thousandth of a point.
     svg = re.sub(r"-?\d+\.\d{4,}", lambda match: f"{float(match.group()):.3f}".rstrip("0").rstrip("."), svg)

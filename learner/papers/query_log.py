@@ -23,7 +23,6 @@ PLACES = ("paris", "london", "berlin", "rome", "madrid", "lisbon", "vienna", "os
 
 
 def shown_on(settings: Json) -> str:
-    """Say what a figure is shown on."""
     real = "CLINC150, counts from a Zipf law, people from another; the class is its 30 intents about money"
     made = "a short grammar, counts from a Zipf law, people from another; the class is the speaker's own money"
     return f"The log is drawn: texts of {real if settings['texts'] == 'CLINC150' else made}."
@@ -31,8 +30,6 @@ def shown_on(settings: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Distinct texts and whether each belongs to the class."""
-
     texts: tuple[str, ...]
     positive: NDArray[np.bool_]
 
@@ -53,7 +50,6 @@ class QueryLog:
     habits: NDArray[np.intp]
 
     def batches(self, rows: int = 200_000) -> list[pa.RecordBatch]:
-        """Return the lines as a gate reads them."""
         texts, names = pa.array(self.pool.texts), pa.array([f"p{person}" for person in range(self.people.max() + 1)])
         return [
             pa.RecordBatch.from_arrays(
@@ -71,14 +67,12 @@ LogOf = Callable[[Json, Data, int], QueryLog]
 
 
 def clinc_texts(data: Data) -> Texts:
-    """Return the distinct texts of CLINC150 that have an intent."""
     with data.path("clinc150_full.csv").open(newline="", encoding="utf-8") as file:
         found = {row["text"]: row["label"] in MONEY for row in csv.DictReader(file) if row["label"] != "oos"}
     return Texts(tuple(found), np.array(list(found.values())))
 
 
 def made_texts() -> Texts:
-    """Return made-up requests, a third about the speaker's own money."""
     found = {
         f"{verb} {thing} in {place}": thing in OWN for place in PLACES for verb in VERBS for thing in (*OWN, *OTHER)
     }
@@ -86,7 +80,6 @@ def made_texts() -> Texts:
 
 
 def draw_query_log(texts: Texts, settings: Json, rng: np.random.Generator) -> QueryLog:
-    """Draw how often each text is said and by whom."""
     order = rng.permutation(len(texts.texts))
     held = round(settings["test_share"] * len(order))
     test, golden = texts.part(order[settings["golden"] : held]), texts.part(order[: settings["golden"]])

@@ -1,8 +1,4 @@
-"""Rane and Brito 2019: pool-based active learning in the plane, with coins down a ranked list and noise on the machine.
-
-Unsound here: the ranked list and the version space of the clean model, the discarding of records, the noise scale, and
-the composition. What a project can choose is run beside them.
-"""
+"""Rane and Brito 2019: pool-based active learning in the plane, with coins down a ranked list and a noisy machine."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -66,8 +62,6 @@ def released_accuracy(
 
 
 class Separation(Experiment):
-    """The experiment of section VI on three data sets that differ in how close the classes come."""
-
     name = "separation"
     title = "120 points: label complexity, and accuracy of the private machine"
 
@@ -87,7 +81,6 @@ class Separation(Experiment):
         }
 
     def way(self, name: str, way: str, seed: int, runs: int) -> Json:
-        """Return queries and released accuracies of every run for one way to select on one data set."""
         points = constellation(self.settings, self.settings["gaps"][name])
         learned = learn(points, self.settings, runs, way, seed)
         rng = np.random.default_rng([seed, 99])
@@ -325,7 +318,6 @@ class Separation(Experiment):
 
 
 def _joined(parts: Sequence[Json]) -> dict[str, NDArray[np.float64]]:
-    """Put the runs of all seeds side by side; accuracy has shape (noises, epsilons, runs)."""
     joined = {
         key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in ("queries", "finished", "norms")
     }
@@ -334,7 +326,6 @@ def _joined(parts: Sequence[Json]) -> dict[str, NDArray[np.float64]]:
 
 
 def paper(*, small: bool) -> Paper:
-    """Return the paper's experiments."""
     return Paper(
         "rane2019",
         "Rane, Brito: A version space perspective on differentially private pool-based active learning (2019)",

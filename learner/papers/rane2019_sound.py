@@ -26,8 +26,6 @@ WAYS = ("top-c", "random")
 
 
 class SoundReleases(Experiment):
-    """Choose c records by top-c, label them, release one machine with noise for its sensitivity."""
-
     name = "sound"
     title = "The sound version: our top-c and one release"
 

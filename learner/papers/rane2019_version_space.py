@@ -28,8 +28,6 @@ STEPS_DRAWN = 8
 
 
 class ShrinkingArc(Experiment):
-    """One run as in figure 3a, and the mean width of the version space over many."""
-
     name = "shrinking_arc"
     title = "The version space on the circle"
     ways = {"closest": 1.0, "epsilon_p 0.1": coin(0.1), "random": 1.0}
@@ -117,8 +115,6 @@ class ShrinkingArc(Experiment):
 
 
 class SettledVersionSpace(Experiment):
-    """The algorithm that section IV analyses, with the version space itself."""
-
     name = "settled"
     title = "CAL and Bernoulli-p with an exact version space"
 

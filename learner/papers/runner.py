@@ -30,8 +30,6 @@ Chunk = tuple[Experiment, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """Where results go and how they are made."""
-
     output: Path
     data: Data
     small: bool
@@ -39,7 +37,6 @@ class Reproduction:
     say: Say
 
     def reproduce(self, names: Iterable[str]) -> None:
-        """Run the named papers and write their pages, then the index of all papers that have results."""
         for name in names:
             self._reproduce_paper(load_paper(name, small=self.small))
         papers = [load_paper(name, small=self.small) for name in PAPERS if (self.output / name).is_dir()]
@@ -67,7 +64,6 @@ class Reproduction:
         self.say(f"{paper.name}: wrote {write_page(paper, self._kept_results(paper), self.output).name}")
 
     def _run_chunks(self, paper: Paper, chunks: list[Chunk]) -> None:
-        """Run what is missing, keep each part as soon as it is there, and tell how long the rest may take."""
         started = time.monotonic()
         for done, (experiment, seeds, parts) in enumerate(self._computed(paper, chunks), start=1):
             for seed, part in zip(seeds, parts, strict=True):
@@ -128,7 +124,6 @@ class Reproduction:
             path.unlink()
 
     def _judge(self, paper: Paper, experiment: Experiment, kept: Json) -> None:
-        """Apply the rules to a result, which costs nothing and so is done to kept ones too, and keep the answers."""
         answers = {
             "claims": experiment.answers(kept),
             "costs": experiment.costs(kept["result"]),
@@ -137,7 +132,6 @@ class Reproduction:
             _write_json(self._result(paper, experiment), kept | answers)
 
     def _kept(self, paper: Paper, experiment: Experiment) -> Json | None:
-        """Return the kept result if it was made with these settings, seeds and version."""
         path = self._result(paper, experiment)
         if not path.exists():
             return None
@@ -156,7 +150,6 @@ class Reproduction:
 
 
 def seeds_together(missing: Sequence[tuple[Experiment, int]]) -> list[Chunk]:
-    """Return experiments with the seeds that run in one go, in the order of the list."""
     seeds: dict[str, list[int]] = {}
     for experiment, seed in missing:
         seeds.setdefault(experiment.name, []).append(seed)
@@ -168,7 +161,6 @@ def seeds_together(missing: Sequence[tuple[Experiment, int]]) -> list[Chunk]:
 
 
 def run_chunk(paper: str, experiment: str, seeds: Sequence[int], data: Data, *, small: bool) -> list[Json]:
-    """Run one chunk with one BLAS thread and say for each seed what it gave and how long it took."""
     started = time.process_time()
     with threadpool_limits(limits=1, user_api="blas"):
         results = find_experiment(paper, experiment, small=small).run_together(seeds, data)
@@ -176,7 +168,6 @@ def run_chunk(paper: str, experiment: str, seeds: Sequence[int], data: Data, *, 
 
 
 def usable_cores() -> int:
-    """Return how many processes can run at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

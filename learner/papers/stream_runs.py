@@ -19,8 +19,6 @@ BLOCK = 256
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    r"""One way to screen a stream and to learn from it."""
-
     policy: Policy = "flmb"
     size: int = 5
     screen: ScreenName = "bernoulli"
@@ -150,7 +148,6 @@ class _StreamState:
         self.waiting[places] = 0
 
     def test(self, sample: Sample) -> Array:
-        """Return the test error of every run."""
         weights = self.weights.copy()
         weights[self.averaged] = self.total[self.averaged]
         scores = weights.reshape(-1, weights.shape[2]) @ (sample.test_rows * sample.test_signs[:, None]).T

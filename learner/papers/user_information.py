@@ -1,4 +1,4 @@
-"""What a noisy gradient tells about which user sent it: Monte Carlo, and how often two are told apart."""
+"""Information of a noisy gradient about the user who sent it, by Monte Carlo."""
 
 import math
 

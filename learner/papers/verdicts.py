@@ -1,8 +1,4 @@
-"""Verdicts that the noise of a simulation does not turn: yes or no only where the whole interval lies on one side.
-
-Intervals are of four standard errors to either side, so that a verdict on one of them is wrong less than once in a
-thousand times from ten independent groups of runs on, and less than once in ten thousand from a hundred on.
-"""
+"""Verdicts by intervals of four standard errors, which are wrong less than once in a thousand from ten runs on."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +24,6 @@ def above(found: Json, bound: float) -> ClaimVerdict:
 
 
 def within(found: Json, low: float, high: float) -> ClaimVerdict:
-    """Say whether a figure lies between two bounds."""
     return all_of([above(found, low), at_most(found, high)])
 
 
@@ -37,18 +32,15 @@ def opposite(verdict: ClaimVerdict) -> ClaimVerdict:
 
 
 def all_of(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
-    """Return no if one is no, yes if all are yes, and otherwise undecided."""
     answers = list(verdicts)
     return False if False in answers else None if None in answers else True
 
 
 def any_of(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
-    """Return yes if one is yes, no if all are no, and otherwise undecided."""
     return opposite(all_of(opposite(verdict) for verdict in verdicts))
 
 
 def apart_from(first: Json, second: Json) -> Json:
-    """Return the first minus the second of two figures of independent runs."""
     return interval(first["value"] - second["value"], math.hypot(first["error"], second["error"]))
 
 

@@ -12,15 +12,12 @@ MOST_PASSES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How many labels it took until every remaining point was decided, and at what cost."""
-
     informative: NDArray[np.intp]
     others: NDArray[np.intp]
     widest: NDArray[np.intp]
 
     @property
     def labels(self) -> NDArray[np.intp]:
-        """The label complexity."""
         return self.informative + self.others
 
 

@@ -1,8 +1,4 @@
-"""Zhang and Venkitasubramaniam 2018: regret of noisy online gradient descent, and what its noise promises.
-
-Nothing here is unsound as mathematics; but mutual information bounds no single user's risk, so that the price that the
-ledger charges stands beside it.
-"""
+"""Zhang and Venkitasubramaniam 2018: regret of noisy online gradient descent, and the promise of its noise."""
 
 from learner.papers.experiment import Paper
 from learner.papers.zhang2018_bandit import Bandit
@@ -11,7 +7,6 @@ from learner.papers.zhang2018_information import UserInformation
 
 
 def paper(*, small: bool) -> Paper:
-    """Return the paper's experiments."""
     return Paper(
         "zhang2018",
         "Zhang, Venkitasubramaniam: Mutual-information-private online gradient descent algorithm (2018)",

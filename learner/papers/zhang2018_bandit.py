@@ -19,8 +19,6 @@ from privacy.arrays import Array
 
 
 class Bandit(Regret):
-    """Algorithm 2 and Theorem 4."""
-
     name = "bandit"
     title = "Regret from one answer a user, and Theorem 4"
 

@@ -19,8 +19,6 @@ from privacy.arrays import Array
 
 
 class FullInformationRegret(Regret):
-    """Algorithm 1 and Theorem 2."""
-
     name = "full_information"
     title = "Regret with full information"
 

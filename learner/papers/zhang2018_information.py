@@ -33,8 +33,6 @@ TITLES = {
 
 
 class UserInformation(Experiment):
-    """Estimates for a population of users over sigma, full information and bandit."""
-
     name = "information"
     title = "Mutual information: bounds, estimates, and what the ledger charges"
 
@@ -92,7 +90,6 @@ class UserInformation(Experiment):
         return float(information(gradients, sigma, draws=self.settings["draws"], rng=rng).mean())
 
     def bandit(self, sigma: float, seed: int) -> float:
-        """Return one estimate for one-point answers at w = 0."""
         settings = self.settings["bandit"]
         rng = np.random.default_rng([seed, 3])
         rows, _ = users_of(settings["users"], settings["dimension"], self.settings["truth_norm"], rng)
@@ -103,11 +100,9 @@ class UserInformation(Experiment):
         return float(bandit_information(answers, directions, scale, sigma, draws=settings["draws"], rng=rng).mean())
 
     def by_dimension(self, result: Json) -> list[tuple[int, Json]]:
-        """Return the estimates of each dimension, as JSON keeps them under words."""
         return [(dimension, result["full"][str(dimension)]) for dimension in self.settings["dimensions"]]
 
     def bandit_bound(self, sigma: float) -> float:
-        """Return Theorem 3 at these settings."""
         settings = self.settings["bandit"]
         loss = math.log1p(math.exp(settings["radius"]))
         return bandit_mi(settings["dimension"], loss, settings["exploration"], LIPSCHITZ, sigma)

@@ -35,13 +35,10 @@ def growth(cells: Sequence[Json], horizons: Sequence[int], first: int, last: int
 
 
 def slopes(cells: Sequence[Json], horizons: Sequence[int]) -> list[Json]:
-    """Return the exponents of growth between neighbouring horizons."""
     return [growth(cells, horizons, place, place + 1) for place in range(len(cells) - 1)]
 
 
 class Regret(Experiment, ABC):
-    """Regret of one algorithm over horizons and noise."""
-
     together = 10
 
     def __init__(
@@ -59,7 +56,6 @@ class Regret(Experiment, ABC):
 
     @property
     def dimension(self) -> int:
-        """Number of weights."""
         return int(self.settings["dimension"])
 
     def run(self, seed: int, data: Data) -> Json:
@@ -115,7 +111,6 @@ class Regret(Experiment, ABC):
         }
 
     def rows(self, result: Json) -> list[tuple[float, list[Json], list[Json]]]:
-        """Return sigma, regrets and exponents of growth."""
         return [
             (sigma, cells, slopes(cells, self.settings["horizons"]))
             for sigma, cells in zip(self.settings["sigmas"], result["regret"], strict=True)
@@ -151,5 +146,4 @@ class Regret(Experiment, ABC):
 
 
 def by_sigma(values: Mapping[float, Json]) -> str:
-    """Return figures in words, each with its noise."""
     return ", ".join(f"{shown(value)} (sigma {sigma:g})" for sigma, value in values.items())

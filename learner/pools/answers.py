@@ -25,8 +25,6 @@ from privacy.wording import as_message
 
 @dataclass(frozen=True, slots=True)
 class Responses:
-    """What was said, with the probability of all that was said of a question for each class it may have."""
-
     examples: Examples
     likelihoods: NDArray[np.float64]
 
@@ -42,7 +40,6 @@ def learns_from_questions(project: Project) -> bool:
 
 
 def response_of(project: Project) -> ResponseMechanism:
-    """Return the mechanism that the answers of a project go through."""
     event = answers_event_of(project)
     assert event is not None
     return mechanism_of(event)
@@ -55,7 +52,6 @@ def series_entry(project: Project) -> LedgerEntry | None:
 
 
 def next_event(project: Project) -> Event | None:
-    """Return what the next round and training cost; None where each training pays for the answers it reads."""
     if answers_are_open(project):
         return PostProcessingEvent(operation=FREE_TRAINING)
     event = answers_event_of(project)
@@ -71,7 +67,6 @@ def unsaid_questions(project: Project) -> QuerySet[Query]:
 
 
 def responses_of(project: Project) -> Responses:
-    """Return everything that was said of the project's questions."""
     said = RandomizedLabel.objects.filter(project=project).order_by("query_id", "number")
     rows = list(said.values_list("query_id", "said", "kept"))
     questions = Query.objects.filter(pk__in=[query for query, _said, _kept in rows])
@@ -97,7 +92,6 @@ def open_answers_of(project: Project, *, last_consensus_id: int) -> Responses:
 
 
 def spoken_entries(project: Project) -> list[LedgerEntry]:
-    """Return the entries under which responses were drawn, oldest first."""
     ids = RandomizedLabel.objects.filter(project=project).values("entry")
     return list(LedgerEntry.objects.filter(pk__in=ids).select_related("account", "parent").order_by("sequence"))
 

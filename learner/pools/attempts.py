@@ -45,8 +45,6 @@ TRAINING = (TRAINING_PAID, FEATURES, FIT, RELEASE)
 
 
 class Progress:
-    """Tells what an attempt does now; nothing is told twice, and no bar goes back."""
-
     def __init__(self, lease: Lease, steps: tuple[str, ...]) -> None:
         self._lease = lease
         self._steps = steps
@@ -54,7 +52,6 @@ class Progress:
         self._reported = 0
 
     def check(self) -> None:
-        """Raise once the attempt is to stop, as the lease does."""
         self._lease.check()
 
     def begin(self, step: str) -> None:

@@ -1,4 +1,4 @@
-"""What the owner of a project writes about its classes: public words, worth a model before any label."""
+"""Public words of an owner about the classes, which give a model before any label."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,5 +60,4 @@ CHOICES: tuple[type[Choice], ...] = (ClassWords,)
 
 
 def descriptions_of(settings: Mapping[str, Any], classes: Sequence[str]) -> dict[str, ClassDescription]:
-    """Return the words a project's settings hold, by class; empty where there are none."""
     return described_by(settings.get("class_descriptions") or (), classes)

@@ -32,7 +32,6 @@ from privacy.wording import as_message
 
 
 def learned_classes(project: Project) -> tuple[str, ...]:
-    """Return the names of the classes that a training learns from now on."""
     return unmerged_classes(project.classes, project.merged_classes)
 
 
@@ -60,7 +59,6 @@ DEFAULT_NORMALIZER = "L1"
 
 
 def features_choice_of(project: Project) -> FeaturesChoice:
-    """Return how the project makes vectors, with its parameters."""
     choice = chosen_of(Kind.FEATURES, project.settings)
     if choice is None:
         raise UnknownChoice(as_message("No features are called {got}.", got=project.features))
@@ -100,7 +98,6 @@ def finding_of(project: Project) -> Finding | None:
 
 
 def estimator_choice_of(project: Project) -> EstimatorChoice:
-    """Return what the project trains its releases with, with its parameters."""
     choice = chosen_of(Kind.ESTIMATOR, project.settings)
     if choice is None or not issubclass(choice, EstimatorChoice):
         raise UnknownChoice(as_message("No estimator is called {got}.", got=project.estimator))
@@ -193,7 +190,6 @@ def _repeats(parameter: Parameter) -> bool:
 
 
 def blocks_choice_of(project: Project) -> BlocksChoice:
-    """Return what asks about the project's secret blocks."""
     choice = strategy_choice_of(project)
     assert isinstance(choice, BlocksChoice)
     return choice

@@ -107,7 +107,6 @@ def ensure_projection(project: Project) -> None:
 
 
 def projection_entries(project: Project) -> list[LedgerEntry]:
-    """Return the committed entry that the project's features descend from, if there is one."""
     found = FeatureProjection.objects.filter(project=project).select_related("entry__account", "entry__parent").first()
     return [found.entry] if found else []
 
@@ -164,7 +163,6 @@ def sent_batches(dataset: Dataset, *, first: int, stop: int) -> Iterator[pa.Reco
 
 
 def row_count(dataset: Dataset) -> int:
-    """Return how many rows the feature file of an upload has."""
     return _passed(dataset).count() if holds_gate_output(dataset) else dataset.row_count
 
 
@@ -292,13 +290,11 @@ def _folder_of_all(dataset: Dataset) -> str:
 
 
 def _folder_of(dataset: Dataset, version: str, emptied: int) -> str:
-    """Return where parts are kept, which says all that their rows follow from."""
     made_of = f"{emptied}-{version}-{row_count(dataset)}-{_part_rows()}"
     return f"{_folder_of_all(dataset)}/{dataset.pk}/{made_of}"
 
 
 def _kept(name: str, made: Iterator[pa.RecordBatch], count: int, dimension: int) -> Iterator[NDArray[np.float32]]:
-    """Yield so many rows of what an engine makes, and keep them as a part."""
     batches = -(-count // BATCH_ROWS)
     with files.written_file(name) as path, MatrixWriter(path, dimension=dimension) as writer:
         for batch in islice(made, batches):
@@ -310,7 +306,6 @@ def _kept(name: str, made: Iterator[pa.RecordBatch], count: int, dimension: int)
 
 
 def _stored(name: str, count: int, dimension: int) -> Iterator[NDArray[np.float32]]:
-    """Yield the rows of a part that was kept."""
     read = 0
     with default_storage.open(name) as file:
         file.read(HEADER_BYTES)
@@ -323,7 +318,6 @@ def _stored(name: str, count: int, dimension: int) -> Iterator[NDArray[np.float3
 
 
 def _kept_folders(below: str) -> dict[str, datetime]:
-    """Return the folders of parts below one, and when the newest of each was made."""
     found: dict[str, datetime] = {}
     for name in files.names_in(below):
         folder, _, _ = name.rpartition("/")
@@ -386,7 +380,6 @@ def open_features(dataset: Dataset, tell: TellParts = silent) -> NDArray[np.floa
 
 
 def _open(stored: FeatureMatrix) -> NDArray[np.float32]:
-    """Map a feature file whose bytes match its digest: a stored one is read for that, a copy was when it was made."""
     opener = partial(open_verified, sha256=stored.sha256) if files.are_local() else open_matrix
     try:
         return files.open_stored(str(stored.file.name), stored.sha256, opener)
@@ -439,7 +432,6 @@ def ensure_matrix(dataset: Dataset, tell: TellParts = silent) -> FeatureMatrix:
 
 
 def _name_of(dataset: Dataset, version: str, emptied: int) -> str:
-    """Return the name of a feature file: another one whenever other rows are zero."""
     return f"features/{dataset.project_id}/{dataset.pk}-{version}{f'-{emptied}' if emptied else ''}.npy"
 
 

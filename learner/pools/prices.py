@@ -52,7 +52,6 @@ def next_round_event(project: Project, *, before_upload: bool = False) -> Event:
 
 
 def round_price(project: Project, *, before_upload: bool = False) -> Cost | None:
-    """Return what choosing the next questions is charged; None behind a gate, where it is free."""
     if project.oracle == Oracle.CROWD:
         return None
     adjacency = adjacency_of(project.pool_account)
@@ -83,8 +82,6 @@ PERCENT = 100
 
 @dataclass(frozen=True, slots=True)
 class MoreAnswers:
-    """What a project's page says of further answers; `stop` is None while there are too few versions to tell."""
-
     sentence: Message
     stop: bool | None
     may_pause: bool
@@ -114,7 +111,6 @@ def advice_of(release: ModelRelease) -> StoppingAdvice | None:
 
 
 def stopping_sentence(advice: StoppingAdvice, release: ModelRelease) -> Message:
-    """Say it with the numbers it was judged by."""
     if advice.stop:
         return as_message(
             "More answers no longer help: the last {models} versions read what passed the gate alike (Cohen's kappa "

@@ -58,7 +58,6 @@ def refuse_leaving_series(*, project: Project, before: Sequence[str], **_signal:
 
 
 def _refuse_merging_sums(project: Project) -> None:
-    """Keep the columns of noisy sums that later blocks are added to."""
     if not labels_in_secret(project) or not TrainingRun.objects.filter(project=project).exists():
         return
     if isinstance(estimator_of(project, featurizer_of(project)), PrivateSums):
@@ -74,7 +73,6 @@ def _refuse_merging_sums(project: Project) -> None:
 
 
 def _refuse_unknown_start(project: Project, now: Sequence[str]) -> None:
-    """Keep a merge under which the first model was made: it knows nothing of the class that would come back."""
     for stored in WarmStart.objects.filter(dataset__project=project):
         try:
             LinearModel.from_json(stored.weights).knowing(now)
@@ -123,7 +121,6 @@ class Candidates:
     datasets: Sequence[Dataset]
 
     def ids_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the records at these rows, in their order."""
         starts = np.cumsum([0, *(dataset.row_count for dataset in self.datasets)], dtype=np.int64)
         ids = np.empty(len(rows), dtype=np.int64)
         for first in range(0, len(rows), TABLE_ROWS):
@@ -166,7 +163,6 @@ def charged_start(project: Project) -> Dataset | None:
 
 
 def unasked_records(project: Project) -> QuerySet[Record]:
-    """Return the records of a trusted project that no question was ever asked about."""
     return Record.objects.filter(dataset__in=pool_datasets(project), query=None)
 
 
@@ -182,7 +178,6 @@ def gate_output(project: Project) -> QuerySet[Query]:
 
 
 def has_candidates(project: Project) -> bool:
-    """Say whether anything is left to ask."""
     if project.oracle == Oracle.CROWD:
         return Query.objects.filter(project=project, state=QueryState.UNASKED).exists()
     return unasked_records(project).exists()
@@ -259,7 +254,6 @@ def _passed_examples(project: Project, ids: NDArray[np.int64], datasets: Sequenc
 
 
 def pool_size(project: Project) -> int:
-    """Count the records of the pool, asked or not; the number of slots is public."""
     return int(pool_datasets(project).aggregate(rows=Sum("row_count", default=0))["rows"])
 
 
@@ -269,7 +263,6 @@ def gate_entries(datasets: Sequence[Dataset]) -> list[LedgerEntry]:
 
 
 def round_entries(project: Project) -> list[LedgerEntry]:
-    """Return the committed ledger entries of the rounds that chose what was asked."""
     chosen = Round.objects.filter(project=project, committed_entry__isnull=False).values_list(
         "committed_entry_id", flat=True
     )
@@ -313,7 +306,6 @@ def labels_in_secret(project: Project) -> bool:
 
 
 def blocks_of(project: Project) -> QuerySet[Round]:
-    """Return the blocks that were asked about, newest first."""
     return Round.objects.filter(project=project, block__isnull=False, state=WorkState.DONE).order_by("-block")
 
 
@@ -335,7 +327,6 @@ def current_block(project: Project) -> Round | None:
 
 
 def open_block(project: Project) -> Round | None:
-    """Return the block whose questions are being answered, if there is one."""
     block = current_block(project) if labels_in_secret(project) else None
     return None if block is None or is_closed(block) else block
 
@@ -346,7 +337,6 @@ def is_closed(block: Round) -> bool:
 
 
 def next_block(project: Project) -> int | None:
-    """Return the number of the block that comes next, or None where all are used."""
     newest = blocks_of(project).first()
     number = (newest.block or 0) + 1 if newest else 1
     return number if number <= n_blocks(project) else None
@@ -386,7 +376,6 @@ def coming_events(project: Project, blocks: Sequence[int], *, anew: bool = False
 
 
 def has_series(project: Project) -> bool:
-    """Say whether a series of secret blocks was opened and goes on."""
     return _standing(project) is not None
 
 
@@ -396,7 +385,6 @@ def n_blocks(project: Project) -> int:
 
 
 def _released_before(project: Project, block: int) -> float:
-    """Return what a block's coins have told already, counting every reservation as if it had been released."""
     runs = TrainingRun.objects.filter(project=project, block__block=block)
     keys = [attempt_key(run, attempt) for run in runs for attempt in range(1, run.attempt + 1)]
     entries = LedgerEntry.objects.filter(kind=EntryKind.RESERVE, idempotency_key__in=keys)

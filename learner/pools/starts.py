@@ -199,7 +199,6 @@ def _encoded_words(project: Project) -> EncodedWords | None:
 
 
 def _words(project: Project) -> dict[str, ClassDescription]:
-    """Return the words about the classes that are learned: a class's own, and those of all that count as it."""
     lines = counted_words(project.settings.get("class_descriptions") or (), project.merged_classes)
     return descriptions_of({"class_descriptions": lines}, learned_classes(project))
 

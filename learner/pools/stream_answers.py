@@ -1,4 +1,4 @@
-"""Where a stream stands: what is due, what may be said of it, and why it waits."""
+"""Progress of a stream: due updates, releases, and what it waits for."""
 
 from datetime import timedelta
 
@@ -27,7 +27,6 @@ def may_move(project: Project) -> bool:
 
 
 def releases_made(project: Project) -> int:
-    """Count the versions that were published."""
     return ModelRelease.objects.filter(project=project).count()
 
 
@@ -68,12 +67,10 @@ def release_is_due(project: Project, stream: Stream) -> bool:
 
 
 def release_is_running(project: Project) -> bool:
-    """Say whether a worker is about to publish a version."""
     return TrainingRun.objects.filter(project=project, state__in=UNFINISHED).exists()
 
 
 def failed_releases(project: Project) -> int:
-    """Count the attempts at the next version that failed."""
     return TrainingRun.objects.filter(
         project=project, state=WorkState.FAILED, version=releases_made(project) + 1
     ).count()

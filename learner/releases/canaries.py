@@ -245,7 +245,6 @@ def _canaries(records: float, bound: float) -> tuple[int, float, NDArray[np.int6
 def _weighing(
     estimator: PrivateSums | RunningSums, event: SumsEvent, entered: NDArray[np.bool_]
 ) -> Callable[[NoisySums], float]:
-    """Return what weighs released sums by how far a whole row moves them, which enters these of the class sums."""
     row = np.array([estimator.norm_bound, estimator.intercept_scaling])
     moved = np.outer(row, row) / event.moment_sigma**2 if event.moment_sigma else np.zeros((2, 2))
 
@@ -316,7 +315,6 @@ def send_canary(estimator: LinearEstimator, *, trials: int = TRIALS) -> Canary:
 
 
 def _loss(stage: CanaryStage, trials: int) -> tuple[float, str]:
-    """Return the lower bound on the loss of all canaries and what showed it."""
 
     def weight(present: bool, rng: RandomSource) -> float:
         return stage.output(present)

@@ -41,7 +41,6 @@ def estimate_of_run(run: TrainingRun) -> PlannersEstimate | None:
 def with_estimates(
     releases: Sequence[ModelRelease],
 ) -> list[tuple[ModelRelease, TrainedOn, PlannersEstimate | None]]:
-    """Return each of a project's releases with what its training used and its estimate, for a few statements in all."""
     if not releases:
         return []
     course = simulated_course(releases[0].project)

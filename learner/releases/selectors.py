@@ -20,8 +20,6 @@ from privacy.wording import Message, as_message
 
 @dataclass(frozen=True, slots=True)
 class WeightsChange:
-    """How far the weights moved; intercepts are among them."""
-
     norm_before: float
     norm: float
     distance: float
@@ -54,8 +52,6 @@ GUARANTEE_NUMBERS: Final[Mapping[str, Callable[[str], Message]]] = {
 
 @dataclass(frozen=True, slots=True)
 class VersionDifference:
-    """What differs between a release and the version before it."""
-
     before: ModelRelease
     classes: tuple[list[str], list[str]]
     weights: WeightsChange | None

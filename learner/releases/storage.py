@@ -48,7 +48,6 @@ def files_at_hand(release: ModelRelease) -> Iterator[Path]:
 
 
 def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
-    """Open a file of a release once its bytes match the digest in the database."""
     try:
         file = _open_stored(release, name) if name in release.digests else None
     except (OSError, FileDamaged):
@@ -74,7 +73,6 @@ def _open_stored(release: ModelRelease, name: str) -> BufferedReader:
 
 
 def card_of(*, release: ModelRelease) -> str | None:
-    """Return the model card of a release; None where its bytes are not those that were released."""
     try:
         with open_file(release=release, name="card.md") as file:
             return file.read().decode()

@@ -213,7 +213,6 @@ def measure_plot(request: HttpRequest, slug: str, version: int, dataset_id: int)
 
 
 def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed, int]]:
-    """Say of each entry the release descends from whose account it is of, what was done, and which line tells it."""
     project = release.project
     uploads = {str(pk): name for pk, name in project.datasets.values_list("pk", "name")}
     return [

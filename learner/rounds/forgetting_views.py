@@ -24,8 +24,6 @@ SHOWN = 50
 
 
 class ContributorForm(forms.Form):
-    """Whom to forget; the name is in no address, so it travels in the body of a POST."""
-
     contributor = forms.CharField(
         max_length=500,
         label=gettext_lazy("Contributor"),

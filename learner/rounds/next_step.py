@@ -64,7 +64,6 @@ class ProjectStatus:
 
 
 def project_status(project: Project) -> ProjectStatus:
-    """Say what a project does now, or which step is due."""
     status = _status(project)
     while status.step == Step.CANNOT_PAY:
         before = _newest_entries(project)

@@ -48,7 +48,6 @@ class CrowdSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Self:
-        """Return the preset with `given` in place of its own."""
         preset = PRESETS[PRESET]
         values = {name: value for name, value in preset.defaults.items() if name not in LIMITS}
         values |= {"oracle": preset.oracle, "data_kind": preset.data_kinds[0]}
@@ -68,12 +67,10 @@ class CrowdSettings:
 
     @property
     def round_size(self) -> int:
-        """Questions of one round."""
         return int(self.values["round_size"])
 
     @property
     def overlap(self) -> int:
-        """Answers to one question."""
         return int(self.values["overlap"])
 
     @property
@@ -82,7 +79,6 @@ class CrowdSettings:
         return self.answers_event(2).epsilon
 
     def answers_event(self, n_classes: int) -> AnswersEvent:
-        """Return the series event that pays for all answers."""
         randomizer = chosen_randomizer(self.values)
         event = None if randomizer is None else randomizer.of(self.values).event(n_classes=n_classes)
         if event is None:
@@ -97,7 +93,6 @@ class CrowdSettings:
         return chosen.behind_randomness(self.epsilon_once) if private else chosen.strategy()
 
     def gate(self, *, named: bool) -> CountingGate:
-        """Return the gate, for records where no contributors are named."""
         return gate_from(self._gate_settings(named=named))
 
     def _gate_settings(self, *, named: bool) -> Mapping[str, Any]:
@@ -128,12 +123,10 @@ class CrowdPool:
     assumed: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Return the gate's part of an outcome."""
         return {"texts": self.different, "passed": self.passed, "assumed": self.assumed}
 
 
 def crowd_pool(task: SimulationTask, settings: CrowdSettings, *, seed: int) -> CrowdPool:
-    """Send the records through the gate, once for each seed."""
     normal = np.array(settings.normalized(task.texts), dtype=object)
     different, place, counts = np.unique(normal, return_inverse=True, return_counts=True)
     if len(different) < task.label_counts[-1]:
@@ -227,7 +220,6 @@ class CrowdPlay:
     rng: SimulationRandom
 
     def course(self, strategy: QueryStrategy, test: NDArray[np.floating], *, label_counts: Sequence[int]) -> Course:
-        """Ask, settle, say and learn until the last number of labels."""
         left, asked = np.arange(len(self.rows)), np.empty(0, dtype=np.int64)
         likelihoods = np.empty((0, len(self.classes)))
         moved = None if self.prior is None else adapt_to_texts(self.prior, self.rows, self.pool.counts)
@@ -249,7 +241,6 @@ class CrowdPlay:
         return found
 
     def _said(self, batch: NDArray[np.int64], model: LinearModel | None) -> NDArray[np.float64]:
-        """Settle each question by its own answers and return the likelihoods of what is said of it."""
         truth = np.array([self._consensus(question) for question in batch])
         if self.event is None:
             certain: NDArray[np.float64] = np.eye(len(self.classes))[truth]
@@ -270,8 +261,6 @@ class CrowdPlay:
 
 
 class _Vectors:
-    """Features of texts, each encoded once over all seeds."""
-
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
         self._known: dict[str, NDArray[np.float32]] = {}

@@ -1,4 +1,4 @@
-"""What a budget buys before anything is spent, simulated on data that is about nobody."""
+"""Accuracy of a simulated project on data that is about nobody."""
 
 import math
 from collections.abc import Iterator
@@ -45,7 +45,6 @@ class CurvePoint:
 
 
 def simulated(setup: Setup, data: SimulatedData, *, seeds: int, private: bool = True) -> list[CurvePoint]:
-    """Return the accuracy at each release, over seeds."""
     played = _run if private else _clear_run
     with threadpool_limits(limits=1, user_api="blas"):
         runs = [[(labels, *_scores(said, y)) for labels, said, y in played(setup, data, seed)] for seed in range(seeds)]
@@ -66,7 +65,6 @@ def simulated(setup: Setup, data: SimulatedData, *, seeds: int, private: bool = 
 
 
 def _run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, Said, Said]]:
-    """Yield labels, answers and truth at each release of one simulated project."""
     rng = np.random.default_rng((20_261_121, seed))
     X, y, X_test, y_test = _pool(data, setup, rng)
     source, names = SimulationRandom(rng), tuple(map(str, range(setup.n_classes)))
@@ -150,7 +148,6 @@ def _estimator(setup: Setup) -> PrivateEstimator:
 
 
 def _scores(predicted: Said, y: Said) -> tuple[float, float]:
-    """Return accuracy and macro-averaged F1, of the classes that occur."""
     f1 = f1_score(y, predicted, labels=np.unique(y), average="macro", zero_division=0)
     return float((predicted == y).mean()), float(f1)
 

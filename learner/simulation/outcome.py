@@ -1,4 +1,4 @@
-"""What a simulation on labelled public data found: accuracy for a number of labels, beside what it must beat."""
+"""Outcome of a simulation on labelled public data, beside what it must beat."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,6 @@ MARK = "simulation on public data, no guarantee: its randomness is seeded"
 
 @dataclass(frozen=True, slots=True)
 class MeanAccuracy:
-    """Mean over seeds on the same test records."""
-
     accuracy: float
     accuracy_se: float
     macro_f1: float
@@ -57,8 +55,6 @@ class SimulatedAccount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomePoint:
-    """All that stands side by side at one number of labels."""
-
     labels: int
     project: MeanAccuracy
     random: MeanAccuracy
@@ -73,7 +69,6 @@ class OutcomePoint:
 
     @property
     def beats_constant(self) -> bool:
-        """Whether the project is right more often than a constant answer."""
         return self.project.accuracy > self.constant.accuracy
 
 

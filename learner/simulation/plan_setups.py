@@ -1,4 +1,4 @@
-"""What a project's configuration and accounts mean for a plan: what is payable, and what a simulation needs to know."""
+"""Purchases of a plan: payable rounds and releases, and the setup of its simulation."""
 
 import math
 from collections.abc import Sequence
@@ -87,7 +87,6 @@ def setup_of(project: Project, records: int) -> Setup:
 
 
 def purchase_of(project: Project, records: int) -> Purchase:
-    """Return what the project's accounts still buy."""
     passed_of = uploads = None
     if project.oracle == Oracle.CROWD:
         gate = gate_from(project.settings)
@@ -194,7 +193,6 @@ def _payable_uploads(project: Project) -> int | None:
 
 
 def _choosing(project: Project, setup: Setup) -> float:
-    """Return what choosing costs in all beside training."""
     if project.oracle == Oracle.CROWD:
         return 0.0
     if project.arrival == Arrival.STREAM:

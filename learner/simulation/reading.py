@@ -47,7 +47,6 @@ def with_given(values: Mapping[str, Any], given: Mapping[str, str], names: Colle
 
 
 def _read(name: str, text: str) -> Any:
-    """Return a text in the type of a setting."""
     for kind in Kind:
         if kind.key == name and CATALOGUE.find(kind, text) is None:
             known = ", ".join(choice.name for choice in CATALOGUE.of_kind(kind))

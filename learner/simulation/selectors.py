@@ -1,8 +1,4 @@
-"""How far the budget goes: the rounds and releases it still pays for if a project goes on as it is configured.
-
-The same events, prices and order as the real loop, in exact integers. Only the people are assumed: all they are asked
-they answer, and they agree.
-"""
+"""Forecast of rounds and releases that the budget still pays for, by the events and prices of the real loop."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +54,6 @@ class PlanForecast:
 
     @property
     def sentence(self) -> str:
-        """The forecast for a person."""
         if self.end == End.POOL and not self.rounds and not self.releases:
             return as_message("There is nothing to ask about now, so no further round and no release is planned.")
         reasons = {
@@ -101,7 +96,6 @@ class Purse:
         return sum(cost for cost, _ in costs) <= self.left and sum(delta for _, delta in costs) <= self.delta_left
 
     def pay(self, event: Event) -> None:
-        """Take the cost of an event."""
         cost, delta = self._cost(event)
         self.left -= cost
         self.delta_left -= delta
@@ -197,7 +191,6 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
 
 
 def _secret_stages(project: Project) -> Iterator[PlannedStage]:
-    """Ask about each block that is left and train on it."""
     current = records.current_block(project)
     following = records.next_block(project)
     if following is None or not pool_selectors.pool_size(project):
@@ -214,7 +207,6 @@ def _secret_stages(project: Project) -> Iterator[PlannedStage]:
 
 
 def _questions_left(project: Project) -> int:
-    """Count what may still be asked."""
     if project.oracle == Oracle.CROWD:
         candidates = Query.objects.filter(project=project, state=QueryState.UNASKED).count()
     else:

@@ -22,7 +22,6 @@ STREAM_SEEDS = 3
 
 
 def fingerprint_of(setup: Setup, epsilon: float) -> str:
-    """Return the name under which results of a setup are kept."""
     described = json.dumps([VERSION, setup.as_json(), epsilon], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()
 
@@ -44,7 +43,6 @@ def start_simulation(
 
 
 def run_simulation(*, job_id: str) -> None:
-    """Simulate and store the result."""
     job = Job.objects.get(pk=job_id)
     with attempts.attempt_at(job) as lease:
         if lease is None:

@@ -1,4 +1,4 @@
-"""What a simulation needs to know of a project: its numbers, the labels of each release, and what it chose."""
+"""Setup of a simulation: the public numbers and choices of a project."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,8 +21,6 @@ MOST_DIMENSIONS: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What one training may cost; both are public."""
-
     epsilon: float
     adjacency: Literal["null", "replace"] = "null"
 
@@ -68,7 +66,6 @@ class Setup:
 
     @property
     def can_be_simulated(self) -> bool:
-        """Whether there is anything to simulate."""
         return simulated_estimator(self) is not None and self.releases > 0 and bool(self.label_counts)
 
     @property
@@ -78,7 +75,6 @@ class Setup:
 
     @property
     def simulated_dimension(self) -> int:
-        """Columns of a simulated record."""
         return min(self.dimension, MOST_DIMENSIONS)
 
     @property

@@ -46,8 +46,6 @@ WHOLE = 1 - 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """All settings of one simulated stream, by the names a project stores them under."""
-
     values: Mapping[str, Any]
     n_classes: int
 
@@ -68,17 +66,14 @@ class StreamSettings:
 
     @property
     def confirms(self) -> bool:
-        """Whether people confirm or reject guesses, and sums learn from that."""
         kind = label_type_of(self.values.get("question_kind", ChooseOne.name), self.values)
         return kind.teaches == Teaching.CONFIRMATIONS
 
     @property
     def ahead(self) -> int:
-        """Batches that may wait for answers."""
         return int(self.values.get("windows_ahead", 1))
 
     def featurizer(self) -> Featurizer:
-        """Return what makes vectors of texts."""
         choice = chosen_of(Kind.FEATURES, {"features": "standard", **self.values})
         assert choice is not None
         shape = RecordShape("text", int(self.values["feature_dimension"]), self.values.get("normalizer") or "L1")
@@ -92,7 +87,6 @@ class StreamSettings:
         return found.strategy() if isinstance(found, TwoRates) else None
 
     def policy(self) -> BatchPolicy:
-        """Return when answers become an update."""
         return policy_choice_of(self.values).batches()
 
     def learner(self, rng: RandomSource, *, whole: bool = False) -> StreamingLinearClassifier:
@@ -159,8 +153,6 @@ def _played(task: SimulationTask, settings: StreamSettings) -> Outcome:
 
 @dataclass(slots=True)
 class _Arrival:
-    """The places of records in the order of arrival, drawn again and again as far as they are needed."""
-
     n_records: int
     rng: np.random.Generator
     drawn: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -173,8 +165,6 @@ class _Arrival:
 
 @dataclass(frozen=True, slots=True)
 class StreamPlay:
-    """A task as its stream reads it: encoded once, played as often as there are seeds."""
-
     task: SimulationTask
     settings: StreamSettings
     rows: NDArray[np.float32]
@@ -284,7 +274,6 @@ class StreamPlay:
         answers: tuple[NDArray[np.float32], AnswerArray],
         before: list[AnsweredBatch],
     ) -> list[AnsweredBatch]:
-        """Make one batch's update and return what it has read."""
         new = AnsweredBatch(*answers, asked=batch.denominator or len(batch.slots))
         earlier = batch.number - 1 - learner.first_read(batch.number - 1)
         read = [*before[len(before) - earlier :], new]

@@ -14,8 +14,6 @@ HELD_OUT_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class SimulationTask:
-    """What `simulate` hands to the code of a preset; all of it is public."""
-
     texts: tuple[str, ...]
     labels: NDArray[np.int64]
     test_texts: tuple[str, ...]
@@ -50,12 +48,10 @@ class SimulationTask:
 
     @property
     def repetitions(self) -> range:
-        """Seeds of all repetitions."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def n_records(self) -> int:
-        """Number of records in the pool."""
         return len(self.labels)
 
 

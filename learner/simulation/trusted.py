@@ -75,8 +75,6 @@ WHOLE: Final = 1 - 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TrustedSettings:
-    """All settings of one simulation."""
-
     values: Mapping[str, Any]
     n_classes: int
     in_series: bool
@@ -106,22 +104,18 @@ class TrustedSettings:
 
     @property
     def estimator(self) -> str:
-        """Name of what trains."""
         return str(self.values[Kind.ESTIMATOR.key])
 
     @property
     def features(self) -> FeaturesChoice:
-        """What makes vectors of records."""
         return _features(self.values)
 
     @property
     def blocks(self) -> BlocksChoice:
-        """What asks about secret blocks."""
         return cast(BlocksChoice, _chosen(Kind.STRATEGY, self.values).of(self.values))
 
     @property
     def limit(self) -> tuple[float, float]:
-        """Epsilon and delta of the pool's account."""
         return self.values["pool_epsilon"], self.values["pool_delta"]
 
     def suited(self, *, labels: int) -> Self:
@@ -239,7 +233,6 @@ def course(
 def fitted_model(
     estimator: PrivateEstimator, rows: Array, labels: AnswerArray, *, classes: Sequence[str]
 ) -> LinearModel:
-    """Return what an estimator learns from rows of one class each."""
     sets = isinstance(estimator, PrivateLabelSets)
     estimator.fit(rows, np.eye(len(classes), dtype=np.bool_)[labels] if sets else labels)
     return LinearModel(estimator.coef_, estimator.intercept_, tuple(classes), estimator.multiclass)
@@ -280,7 +273,6 @@ IMAGE_SIDE = 8
 
 
 def simulate_trusted(task: SimulationTask) -> Outcome:
-    """Play a project of trusted experts, each number of labels as a project of its own that releases once."""
     if task.label_counts[-1] > task.n_records or task.label_counts[0] < 1:
         raise ValueError(f"labels must be within [1, {task.n_records}], got {task.label_counts}")
     settings = settings_of(task)
@@ -307,8 +299,6 @@ def _played(task: SimulationTask, settings: TrustedSettings) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """A task as its project reads it: encoded once, played as often as there are seeds."""
-
     task: SimulationTask
     settings: TrustedSettings
     rows: Array
@@ -389,7 +379,6 @@ class Play:
         return None
 
     def _labelled(self, chosen: NDArray[np.intp]) -> tuple[Array, AnswerArray]:
-        """Return the labels of the sample beside the public examples, the prior of both trainings."""
         rows, places = self.examples
         return np.vstack([self.rows[chosen], rows]), np.concatenate([self.task.labels[chosen], places])
 

@@ -35,8 +35,6 @@ DATA_WORDS = {
 
 
 class PlanForm(forms.Form):
-    """How many records to plan for."""
-
     records = forms.IntegerField(
         min_value=plan_setups.FEWEST_RECORDS,
         max_value=plan_setups.MOST_RECORDS,
@@ -62,7 +60,6 @@ class Plan:
 
     @property
     def records(self) -> int:
-        """Records it is made for."""
         return int(self.form.cleaned_data["records"])
 
 
@@ -105,7 +102,6 @@ def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
 
 @login_required
 def plan_plot(request: HttpRequest, slug: str, fingerprint: str) -> HttpResponse:
-    """A simulation as a picture."""
     managed_project(request, slug)
     return _picture(fingerprint)
 
@@ -144,7 +140,6 @@ def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page
 
 
 def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
-    """Return what the page shows of a plan and of its simulation, if there is one."""
     setup = made.setup
     if setup is None:
         return {"form": made.form}
@@ -182,7 +177,6 @@ def _picture(fingerprint: str) -> HttpResponse:
 
 
 def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]:
-    """Return the numbers of a result as tables and pictures show them."""
     if simulation is None or simulation.result is None:
         return {"curves": []}
     result = simulation.result

@@ -199,5 +199,4 @@ class StrategyChoice(SelectionChoice):
         }
 
     def event(self, *, pool_size: int, picks: int, series: Series = "opened", **circumstances: Any) -> Event:
-        """Return the accountant's event of one round."""
         return self.strategy().event_for(pool_size=pool_size, picks=picks, series=series)

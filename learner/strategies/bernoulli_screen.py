@@ -149,7 +149,6 @@ class TwoRates(StrategyChoice):
         )
 
     def rates(self) -> tuple[float, float]:
-        """Return both rates as coins have them."""
         if self.screen_low > self.screen_high:
             raise ValueError(
                 as_message(

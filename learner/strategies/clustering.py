@@ -80,7 +80,6 @@ def spread_batch(
 
 
 def _some(rows: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return all rows, or so many evenly spaced ones."""
     return rows[:: -(-len(rows) // MOST_COMPARED) or 1]
 
 
@@ -89,7 +88,6 @@ def _parts(rows: int) -> Iterator[slice]:
 
 
 def _density(values: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how near the nearest are: the median row's mean distance to its neighbours, over each row's own."""
     compared: NDArray[np.float64] = np.asarray(_some(values), dtype=np.float64)
     near = min(NEIGHBOURS, len(values) // 20) * len(compared) // len(values)
     if near < 1:
@@ -158,7 +156,6 @@ def _nearest(
     covered: NDArray[np.float64],
     middles: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """Return the row nearest to each middle among those it owns, the middles that own most weight first."""
     if not len(middles):
         return np.empty(0, dtype=np.int64)
     distances = _distances(values, squares, middles)

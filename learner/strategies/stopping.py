@@ -1,4 +1,4 @@
-"""When more answers no longer help: the models of the last rounds say the same of everything that passed the gate."""
+"""Stopping advice: whether the models of the last rounds agree on everything that passed the gate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -74,7 +74,6 @@ class TopC(BlockwiseStrategy):
             yield np.clip(np.nan_to_num(closeness, nan=0.0), 0.0, 1.0)
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
-        """Return the event of one choice."""
         return TopCEvent(pool_size=pool_size, picks=picks, scale=self.scale, series=series)
 
 

@@ -159,7 +159,6 @@ class MostUncertain(StrategyChoice):
         return Uncertainty(cast(Measure, self.uncertainty_measure))
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        """Say whom an answer teaches."""
         return _(
             "Among the texts that passed, the released model is least sure about those it asks, so your answer teaches "
             "it most; before there is a model they are drawn at random."

@@ -1,4 +1,4 @@
-"""What the pages that set a project going say about charges that then come by themselves."""
+"""Charges that come by themselves once a project is set going."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a cell of the dashboard is written for people; files hold the plain values."""
+"""Cells of the dashboard as people read them; files hold the plain values."""
 
 from datetime import date, datetime
 from typing import Any
@@ -16,7 +16,6 @@ register = template.Library()
 
 @register.simple_tag
 def cell(value: Any, column: Column) -> str:
-    """Write a value by the kind of its column."""
     if value is None:
         return "–"
     if isinstance(value, datetime):

@@ -15,7 +15,6 @@ class Command(BaseCommand):
     help = "Erase what is older than its project keeps it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("slug", nargs="*", help="projects; all without any")
         parser.add_argument("--dry-run", action="store_true", help="say what would go and when, and change nothing")
 

@@ -21,7 +21,6 @@ class Command(BaseCommand):
     help = "Write a released model's files into one zip file; check it elsewhere with verify_release."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("slug", help="the project")
         parser.add_argument("version", help="a version number, or latest")
         parser.add_argument("file", type=Path, help="zip file to write; must not exist")

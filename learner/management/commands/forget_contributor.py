@@ -19,7 +19,6 @@ class Command(BaseCommand):
     help = "Erase what a project holds of a contributor; the name is read from standard input."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("slug", help="the project")
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
 

@@ -31,7 +31,6 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--data", type=Path, required=True, help="labelled CSV, TSV, JSON lines, Parquet or npz")
         parser.add_argument("--test", type=Path, help="labelled file nobody is asked about; else a fifth is held out")
         parser.add_argument("--text-column", default="text", help="a name, or a number in a file without a header")

@@ -16,7 +16,6 @@ class Command(BaseCommand):
     help = "Check that a release's files match its manifest and that the site's key signed it; exit code 1 if not."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("folder", type=Path, help="folder with all files of one release")
         parser.add_argument("--public-key", help="base64 key of the site that released it; default: this site's own")
 

@@ -1,4 +1,4 @@
-"""What was released, who may see it, and what a project does next and why."""
+"""Releases, who may see them, and the next step of a project."""
 
 import re
 from collections.abc import Sequence
@@ -51,7 +51,6 @@ MODEL_ROLES = (Role.ENGINEER, Role.MANAGER)
 
 
 def projects_with_models(person: Person) -> QuerySet[Project]:
-    """Return the projects whose releases the person may see, as engineer or as manager."""
     return annotation_selectors.projects_of(person, roles=MODEL_ROLES)
 
 
@@ -106,7 +105,6 @@ def channel_release(project: Project, channel: str) -> ModelRelease | None:
 
 
 def channels_of(project: Project) -> QuerySet[ChannelMove]:
-    """Return the move in force of each channel that is a version now, by name."""
     moves = ChannelMove.objects.filter(project=project, release__state=ReleaseState.RELEASED)
     return moves.select_related("release", "moved_by").order_by("channel", "-pk").distinct("channel")
 
@@ -193,7 +191,6 @@ def rounds_of(project: Project) -> QuerySet[Round]:
 
 
 def round_facts(project: Project) -> list[tuple[object, ...]]:
-    """Return what moves the table of a project's rounds."""
     found = Round.objects.filter(project=project).order_by("number")
     return list(found.values_list("number", "state", "selected", "committed_entry"))
 
@@ -291,7 +288,6 @@ def training_price(project: Project) -> Cost:
 
 
 def _next_secret_event(project: Project) -> Event:
-    """Return the event of the open block's release, or of the one that the next block will give."""
     current = records.current_block(project)
     number = current.block if current is not None else records.next_block(project)
     # Where all blocks are used no training will come, and the last one's price stands for it.

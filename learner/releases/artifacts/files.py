@@ -57,7 +57,6 @@ SAMPLES_SCHEMA = "dpal-samples/1"
 
 
 def samples_document(model: LinearModel, featurizer: Featurizer) -> dict[str, Any]:
-    """Return the content of samples.json: what follows from the other files, and no record of a project."""
     records = featurizer.example_records()
     is_image = featurizer.reads == "image"
     values = model.decision_function(featurizer.transform(np.array(records, dtype=np.uint8) if is_image else records))
@@ -107,7 +106,6 @@ def safetensors_bytes(model: LinearModel, *, featurizer: str) -> bytes:
 
 
 def _in_order(content: bytes) -> bytes:
-    """Write the header with sorted names: the library keeps metadata in an order of its own in every process."""
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     written = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -227,7 +225,6 @@ def _signed(listed: Mapping[str, Any], provenance: Mapping[str, Any], card: Card
 
 @contextmanager
 def _new_directory(directory: Path) -> Iterator[Path]:
-    """Give a folder to fill that takes its name once it is complete."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
@@ -328,7 +325,6 @@ def canonical_skops(content: bytes) -> bytes:
 
 
 def _renumbered(node: Any, numbers: dict[int, int], names: dict[str, str]) -> Any:
-    """Replace object addresses by the order in which they turn up, and member names likewise."""
     if isinstance(node, list):
         return [_renumbered(item, numbers, names) for item in node]
     if not isinstance(node, dict):

@@ -115,7 +115,6 @@ def _statement(digests: Mapping[str, str], *, name: str) -> dict[str, Any]:
 
 
 def _encoded(payload: bytes) -> bytes:
-    """Return what DSSE signs: the payload with its type, each with its length."""
     return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
 
 

@@ -40,7 +40,6 @@ class Signer:
 
 
 def signer_key_id(public_key: str) -> str:
-    """Return a short name of a public key: 16 hexadecimal digits of its SHA-256."""
     _decoded(public_key)
     return keys.key_id(public_key)
 

@@ -32,7 +32,6 @@ NO_PRIVACY = _("No privacy:")
 
 
 def accuracy_section(metrics: list[Metric], *, estimate: str = "", tell: Telling = str) -> list[str]:
-    """Return the table of public test sets; a private one would have to be paid for."""
     if not metrics:
         return [tell(_("No public test set was given, and measuring on private records would cost privacy."))]
     rows = [

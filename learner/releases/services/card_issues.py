@@ -35,7 +35,6 @@ def issue_for_higher_limit(
 
 
 def _issue(release: ModelRelease, account: BudgetAccount, printed: PrintedLimit) -> None:
-    """Write the files of a release under its new promise and point the release at them."""
     terms = [_raised(each, printed) if each["protects"] == account.plain_label else each for each in release.guarantee]
     folder, name = release.folder, _next_folder(release)
     draft = publishing.drafts_of(release.project) / f".{name.rpartition('/')[2]}"

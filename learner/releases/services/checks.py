@@ -66,7 +66,6 @@ def check_again(*, release: ModelRelease) -> None:
 
 
 def unchecked_releases() -> QuerySet[ModelRelease]:
-    """Return release candidates whose worker died before it could ask."""
     return ModelRelease.objects.filter(state=ReleaseState.CANDIDATE, held_back="")
 
 

@@ -78,7 +78,6 @@ def described_release(project: Project) -> DescribedRelease:
 
 
 def described_folder(project: Project) -> Path:
-    """Return where this host keeps what it made of a project's words; it may be thrown away at any time."""
     return Path(settings.VAR_DIR) / "version-zero" / str(project.pk)
 
 
@@ -93,7 +92,6 @@ def _can_be_read(dataset: Dataset, featurizer: Featurizer) -> bool:
 
 
 def _fingerprint(project: Project, featurizer: Featurizer, public: list[Dataset]) -> str:
-    """Return the name of all that the files depend on; a configuration is a document that never changes."""
     on = [
         str(project.configuration_id),
         [project.slug, project.name, project.question],

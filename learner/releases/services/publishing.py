@@ -218,14 +218,12 @@ def today() -> str:
 
 
 def drafts_of(project: Project) -> Path:
-    """Return the folder of this host in which releases are put together: beside the others where it can be."""
     if files.are_local():
         return Path(default_storage.path(f"releases/{project.slug}"))
     return settings.VAR_DIR / "releases" / project.slug
 
 
 def move_into_place(folder: Path, name: str) -> None:
-    """Give a finished folder of this host its name among the stored ones."""
     # Left by an attempt that died after moving and before its commit: no release names it.
     files.delete_folder(name)
     if files.are_local():
@@ -304,7 +302,6 @@ def _limits_stand(staged: StagedRelease) -> bool:
 
 
 def _paid_event(entry: LedgerEntry) -> dict[str, Any]:
-    """Return the event whose price an entry stands for: its reservation's, or that of the entry it descends from."""
     paid = entry.parent
     while paid is not None and paid.kind == EntryKind.COMMIT:
         paid = paid.parent

@@ -10,7 +10,6 @@ from privacy.wording import as_message
 
 
 def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
-    """Stop offering a release; its files and its entries stay."""
     if not reason.strip():
         raise ReasonMissing("Say why the release is retired; the reason stays with it.")
     with transaction.atomic():

@@ -109,7 +109,6 @@ def _send_unless_waiting(task: str, name: str, ids: Sequence[int | str]) -> None
 
 
 def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Keep what waits for longer than a task takes to arrive, and what runs under a lapsed lease."""
     # A process whose clock was ahead wrote a time that is still to come.
     waiting = Q(state=WorkState.WAITING) & (Q(created_at__lt=Now() - RESEND_AFTER) | Q(created_at__gt=Now()))
     rows = rows.exclude(project__state__in=access.CLOSED)
@@ -205,7 +204,6 @@ def run_round(*, round_id: int) -> None:
 
 
 def _ask_trusted(chosen: Round, progress: Progress) -> None:
-    """Reserve, read the features, draw, open the questions and commit."""
     project = chosen.project
     candidates = records.open_records(project)
     pool_size = len(candidates.rows)
@@ -228,7 +226,6 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
 
 
 def _ask_crowd(chosen: Round, progress: Progress) -> None:
-    """Rank gate output, which is public to the crowd already: recorded, and free."""
     project = chosen.project
     candidates = records.waiting_texts(project)
     if not len(candidates.ids):
@@ -258,7 +255,6 @@ def _ask_crowd(chosen: Round, progress: Progress) -> None:
 
 
 def _choose(chosen: Round, candidates: Candidates, progress: Progress) -> NDArray[np.int64]:
-    """Return rows in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
     strategy = strategy_of(chosen.project, chosen.strategy)
     if not strategy.needs_model:
         # Rows without a column take no room, and a strategy may look whether its candidates are among them.

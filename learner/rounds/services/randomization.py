@@ -1,10 +1,4 @@
-"""Answers that leave through a randomised response: paid once for all, drawn once each, and stored as they are drawn.
-
-The charge is durable before anybody is asked, so before there is an answer. A response depends on its own question's
-answers, on coins, and on a prior made of public texts and of earlier responses; it is stored in the transaction that
-draws it. An attempt that dies before that has shown nothing to anybody, and one that comes after it finds what was
-drawn: nothing is ever drawn anew.
-"""
+"""Randomised responses to answers: paid once before anybody is asked, drawn once each, stored as they are drawn."""
 
 import hashlib
 import json

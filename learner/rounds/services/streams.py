@@ -163,7 +163,6 @@ def _learn(
     batches: list[StreamBatch],
     featurizer: Featurizer,
 ) -> None:
-    """Make the updates of batches from the answers that they read: their own, and what the learner adds up again."""
     own = [batch.number for batch in batches]
     read = [*range(learner.first_read(own[0] - 1) + 1, own[0]), *own]
     answers = _answers(project, read)
@@ -211,7 +210,6 @@ def run_stream(*, project_id: int) -> None:
 
 
 def take_step(*, project: Project) -> bool:
-    """Make the updates that are due, else examine the next records; return whether there was anything to do."""
     with transaction.atomic():
         stream = Stream.objects.select_for_update(no_key=True, of=("self",)).get(project=project)
         if stream.entry_id is None or not stream_selectors.may_move(project):
@@ -302,7 +300,6 @@ def _ask(
     rows: NDArray[np.float32],
     learner: StreamingLinearClassifier,
 ) -> None:
-    """Open the questions of the selected records, each under the number of its batch."""
     if not seen.selected.size:
         return
     slots = stream.next_slot + seen.selected

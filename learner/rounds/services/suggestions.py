@@ -178,7 +178,6 @@ def _store(
 
 
 def _record(chosen: Round, release: ModelRelease, ids: NDArray[np.int64]) -> None:
-    """Write into the ledger that what strangers are shown descends from a release and from nothing else."""
     parent = release.entry
     ledger.record_post_processing(
         account=parent.account,

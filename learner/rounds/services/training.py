@@ -157,7 +157,6 @@ def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Feat
 
 
 def _that_add_up(project: Project, estimator: PrivateSums, featurizer: Featurizer) -> QuerySet[ReleasedSums]:
-    """Return the sums of the project's classes, or of the first of them, the newest first."""
     stored = ReleasedSums.objects.filter(run__project=project).order_by("-run__version")
     shapes = set(stored.order_by().values_list("shape", flat=True).distinct())
     classes = learned_classes(project)
@@ -261,13 +260,11 @@ def _free_use(run: TrainingRun, gates: list[LedgerEntry], staged: StagedRelease)
 
 
 def _start(project: Project) -> LinearModel | None:
-    """Return what a first training leans on: a model of examples, else one of the words about the classes."""
     start = starts.start_model(project)
     return starts.described_prior(project) if start is None else _leaning(start, project)
 
 
 def _leaning(model: LinearModel, project: Project) -> LinearModel:
-    """Return a model made of other classes as a training of all of today's leans on it."""
     return model.knowing(learned_classes(project))
 
 

@@ -92,6 +92,7 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     assert job.state == WorkState.DONE
     page = client.get(page_of(project) + "?records=300").content.decode()
     assert "A simulation, and no promise about your data" in page
+    simulation.refresh_from_db()
     assert recommendation(simulation.result) in page
     answer = program_of(manager).get(f"/api/v1/projects/{project.slug}/plan/simulation?records=300").json()
     assert (answer["state"], answer["recommendation"]) == ("done", recommendation(simulation.result))
