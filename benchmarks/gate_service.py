@@ -3,8 +3,8 @@
 Run: python benchmarks/gate_service.py [--rows N ...] [--unit record|contributor] [--write]
 
 Limits: the same bytes from every engine; from 10 M records on at most .2 core seconds a million in process and at most
-3 times DuckDB's; memory at the most rows at most 1.3 times that at a million and what all different texts take. `--write`
-puts figures and tables into docs/results.
+3 times DuckDB's; memory at the most rows at most 1.3 times that at a million and what all different texts take. Option
+`--write` puts figures and tables into docs/results.
 """
 
 import argparse

@@ -81,13 +81,6 @@ def test_nothing_half_written_stays(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["release"]
 
 
-@pytest.mark.parametrize("target", ["mlflow://", "mlflow://host", "mlflow://host/a/b", "http://host/name", "name"])
-def test_what_is_no_registry_is_refused(tmp_path, target):
-    write(tmp_path / "release")
-    with pytest.raises(errors.DpalError, match="write it like mlflow://"):
-        push(fetched(tmp_path / "release"), target, public_key=KEY)
-
-
 def test_without_mlflow_one_sentence_says_what_to_install(tmp_path):
     write(tmp_path / "release")
     with pytest.raises(errors.DpalError, match=r"pip install 'dpal-client\[mlflow\]'"):

@@ -37,12 +37,6 @@ def test_the_compose_file_follows_the_specification():
     compose_spec.PyCompose.from_yaml(merged())
 
 
-def test_the_check_of_the_specification_can_fail():
-    broken = merged().replace("healthcheck:", "healthchek:", 1)
-    with pytest.raises(Exception, match="healthchek"):
-        compose_spec.PyCompose.from_yaml(broken)
-
-
 def test_the_dockerfile_passes_its_linter(tmp_path):
     hadolint = Path(sys.executable).with_name("hadolint")
     good = subprocess.run([hadolint, ROOT / "Dockerfile"], capture_output=True, text=True)

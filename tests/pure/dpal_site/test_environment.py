@@ -29,18 +29,6 @@ def test_a_file_that_is_not_there_is_named_by_its_variable(monkeypatch, tmp_path
         env.str("DPAL_THING", "")
 
 
-def test_an_empty_variable_is_not_set(monkeypatch):
-    monkeypatch.setenv("DPAL_THING", "")
-    assert env.str("DPAL_THING", "unset") == "unset"
-    assert env.int("DPAL_THING", 7) == 7
-    assert env.bool("DPAL_THING", False) is False
-
-
-def test_a_secret_stays_as_it_was_written(monkeypatch):
-    monkeypatch.setenv("DPAL_THING", "$HOME${HOME}")
-    assert env.str("DPAL_THING") == "$HOME${HOME}"
-
-
 def test_what_breaks_its_rule_is_named_and_not_shown(monkeypatch):
     monkeypatch.setenv("DPAL_THING", "much")
     for read in (

@@ -71,24 +71,10 @@ def test_the_check_can_fail(run):
     assert "security.W008" in done.stderr
 
 
-@pytest.mark.slow
-def test_a_site_without_a_scanner_is_remarked(run):
-    done = run("web", *CHECK, CLAMD_URL="")
-    assert done.returncode == 1
-    assert "dpal.W004" in done.stderr
-    assert run("web", *CHECK, CLAMD_URL="none").returncode == 0
-
-
 def test_the_scanner_is_named_by_an_address_that_can_be_reached(run):
     done = run("web", *CHECK, CLAMD_URL="clamav:3310")
     assert done.returncode == 1
     assert "CLAMD_URL must be" in done.stderr
-
-
-def test_a_cluster_is_named_as_spark_names_it(run):
-    done = run("web", *CHECK, SPARK_MASTER="spark.example.org", DPAL_ADDONS="spark")
-    assert done.returncode == 1
-    assert "SPARK_MASTER must be" in done.stderr
 
 
 @pytest.mark.one_in(2)
@@ -217,15 +203,3 @@ def test_the_health_check_asks_by_a_name_the_site_answers_to(monkeypatch):
         server.shutdown()
         thread.join()
     assert hosts == ["label.example.org", "example.org", "127.0.0.1"]
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize(("chosen", "used"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
-def test_arrow_gives_memory_back_unless_told_otherwise(chosen, used):
-    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
-    script = "import django; django.setup(); import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
-    told = environment | {"DJANGO_SETTINGS_MODULE": "dpal_site.settings", "DPAL_NO_SERVERS": "1"} | chosen
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=told, check=True, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == used

@@ -81,22 +81,11 @@ def test_a_new_model_changes_the_slab():
     assert picks[0] != picks[1]
 
 
-def test_without_an_examiner_every_record_is_selected():
-    done = run(0, 50, BatchState(), examiner=None, policy=FixedBatches(1), model=None)
-    assert done.selected.tolist() == list(range(50))
-    assert len(done.batches) == 50
-
-
 def test_secret_samples_need_no_model_and_screens_do():
     done = run(0, 300, BatchState(), examiner=SecretSample(0.5), model=None)
     assert 100 < len(done.selected) < 200
     with pytest.raises(ValueError, match="needs a released model"):
         run(0, 10, BatchState(), model=None)
-
-
-def test_nothing_posted_changes_nothing():
-    state = BatchState(5, 1, (2, 4))
-    assert run(5, 5, state).state == state
 
 
 def test_release_randomness_drives_the_coins():

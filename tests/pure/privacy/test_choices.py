@@ -43,14 +43,6 @@ class Chance(Choice):
         return PostProcessingEvent(operation="chance")
 
 
-@dataclass(frozen=True)
-class Hasty(Clusters):
-    name: ClassVar[str] = "hasty"
-
-    def rules(self, settings):
-        return {"again": "Never twice."} if self.again else {}
-
-
 POOL = {"oracle": "trusted", "arrival": "pool", "data_kind": "text"}
 
 
@@ -92,16 +84,6 @@ def test_what_is_left_out_has_its_default():
         "seeds": [],
     }
     assert Clusters.of(chosen.document()) == chosen
-
-
-def test_where_it_has_no_proof_it_says_why():
-    assert Clusters.broken_by(POOL | {"oracle": "crowd"}) == {"selection": "Clusters read records."}
-    assert Clusters.broken_by(POOL | {"arrival": "stream"}) == {"selection": "This has no proof here: stream."}
-    assert Clusters.broken_by(POOL) == {}
-
-
-def test_rules_between_settings_are_checked():
-    assert list(Clusters.broken_by(POOL | {"cap": 9})) == ["cap"]
 
 
 @dataclass(frozen=True)
@@ -220,8 +202,3 @@ def test_a_source_may_ask_for_the_choices_so_far_and_is_asked_again_where_it_fai
         list(catalogue.all())
     assert list(catalogue.all()) == [Chance]
     assert tries == [[], []]
-
-
-def test_a_rule_of_what_a_choice_derives_from_is_never_lost():
-    broken = Hasty.broken_by(POOL | {"cap": 9, "again": True})
-    assert broken == {"cap": "At most as many as there are clusters.", "again": "Never twice."}

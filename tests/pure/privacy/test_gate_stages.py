@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.gate.coins import hash_key, share_key
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.spill import encoded_again, without_dictionaries
 from privacy.mechanisms.randomness import SimulationRandom
@@ -100,18 +99,6 @@ def test_equal_rows_meet_in_one_share_and_nothing_is_lost(name):
     for share in shares:
         values = share[column].combine_chunks()
         assert len(values.dictionary if pa.types.is_dictionary(values.type) else values) <= share.num_rows
-
-
-def test_a_share_is_not_chosen_by_the_hash_that_cuts_it_again():
-    assert share_key(KEY) != hash_key(KEY)
-
-
-@pytest.mark.parametrize("name", [name for name in GATES if "contributors" in name])
-def test_a_share_of_nobody_has_no_texts(name):
-    gate = GATES[name]
-    empty = gate.merged_texts([], key=KEY)
-    assert empty.num_rows == 0
-    assert list(split(gate, empty, 2)) == [empty, empty]
 
 
 def test_short_keys_are_refused_everywhere():

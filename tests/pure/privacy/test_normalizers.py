@@ -128,18 +128,3 @@ def test_nothing_beyond_the_list_is_shown(words):
     shown = set(normalize_text(" ".join(words), Normalizer.L4).split())
     assert shown <= COMMON_WORDS | SLOTS
     assert set(normalize_text(" ".join(words), Normalizer.L5).split()) == shown - {OTHER}
-
-
-@given(first=PHRASES | WIDE, second=PHRASES | WIDE)
-def test_a_level_groups_what_the_one_before_groups(first, second):
-    levels = list(Normalizer)
-    equal = [normalize_text(first, level) == normalize_text(second, level) for level in levels]
-    assert equal == sorted(equal)
-
-
-def test_every_level_says_what_annotators_see():
-    assert len({level.summary for level in Normalizer}) == len(Normalizer)
-
-
-def test_empty_array():
-    assert len(normalize_texts(pa.array([], pa.string()), Normalizer.L1)) == 0

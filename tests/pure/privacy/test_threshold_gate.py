@@ -179,11 +179,6 @@ def test_coarse_gaussian_grid_is_refused():
         GaussianNoise(1000.0)
 
 
-def test_no_records():
-    for gate in (ThresholdGate(1.0, 1e-6), ThresholdGate(1.0, 1e-6, "contributor", 2)):
-        assert gate.release([]).num_rows == 0
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -217,7 +212,3 @@ def test_the_noise_that_fewest_people_must_speak_up_against_at_one_whole_price(c
     # A contributor of so many texts counts one for each, or less under Gaussian noise.
     needed = gate.event().threshold * (math.sqrt(cap) if noise == "weighted_gaussian" else 1)
     assert needed <= rival.event().threshold * math.sqrt(cap)
-
-
-def test_of_records_the_noise_is_the_optimal_one():
-    assert threshold_gate_at(1.0, 1e-6) == ThresholdGate(1.0, 1e-6)

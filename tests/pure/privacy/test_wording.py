@@ -64,16 +64,6 @@ def test_a_sentence_reads_as_its_template_says():
     assert INNER == "line 12,345: is empty"
 
 
-@pytest.mark.parametrize(("n", "said"), [(0, "0 fields"), (1, "1 field"), (2, "2 fields"), (1_000, "1,000 fields")])
-def test_what_is_counted_has_two_forms(n, said):
-    assert as_plural_message("{n:,} field", "{n:,} fields", n=n) == said
-    assert as_plural_message("{n:,} field", "{n:,} fields", n=n).as_json() == {
-        "code": "{n:,} field",
-        "plural": "{n:,} fields",
-        "parameters": {"n": n},
-    }
-
-
 def test_a_parameter_holds_what_is_shown_and_no_digit_more():
     assert as_message("{x:.2g}", x=0.123456).parameters == {"x": 0.12}
     assert as_message("{x:.0%}", x=0.123456).parameters == {"x": 0.12}
@@ -95,27 +85,10 @@ def test_sentences_stand_together_without_the_empty_ones():
     assert joined_rules({"k": "is missing", "n": "is low"}) == "k: is missing; n: is low"
 
 
-def test_a_message_does_not_change():
-    with pytest.raises(AttributeError):
-        INNER.code = "another"
-    with pytest.raises(TypeError):
-        INNER.parameters["line"] = 1
-
-
-def test_a_text_put_together_is_no_message_any_more():
-    """Which is why a source rule refuses it."""
-    assert not any(isinstance(text, Message) for text in (f"{INNER}.", INNER + "", INNER[:9], " ".join([INNER, INNER])))
-
-
 @pytest.mark.parametrize("stored", [{}, {"code": "a"}, {"code": "a", "parameters": 3}, {"messages": []}])
 def test_what_is_no_message_is_refused(stored):
     with pytest.raises(ValueError, match="no message"):
         message_from(stored)
-
-
-def test_a_value_that_is_missing_is_an_error():
-    with pytest.raises(KeyError):
-        as_message("{n} left")
 
 
 @given(

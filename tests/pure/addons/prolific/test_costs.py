@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addons.prolific.costs import StudyCost, cost_of, hourly_cents, in_cents, money, together, with_fee
+from addons.prolific.costs import StudyCost, cost_of, in_cents, money, together, with_fee
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,6 @@ def test_it_is_never_less_than_the_exact_amount_nor_a_hundredth_more(cents, fee)
     assert exact <= with_fee(cents, fee) < exact + 1
 
 
-def test_an_hour_is_rounded_down():
-    assert hourly_cents(100, 7) == 857
-    assert hourly_cents(50, 3) == 1000
-
-
 def test_a_study_that_is_over_pays_for_approved_places_alone():
     values = {"reward_cents": 200, "fee_percent": Decimal(50), "places": 10, "bonus_cents": 100}
     assert cost_of(**values, approved=3, is_over=False) == StudyCost(promised=3150, so_far=1050)
@@ -39,11 +34,3 @@ def test_sums():
     assert together([]) == StudyCost(0, 0)
     assert money(1234) == Decimal("12.34")
     assert in_cents(Decimal("12.3")) == 1230
-
-
-@pytest.mark.parametrize(
-    "wrong", [lambda: in_cents(Decimal("0.001")), lambda: with_fee(-1, Decimal(0)), lambda: hourly_cents(1, 0)]
-)
-def test_what_is_no_amount_is_refused(wrong):
-    with pytest.raises(ValueError, match="got"):
-        wrong()

@@ -2,7 +2,7 @@ from dataclasses import asdict
 
 import pytest
 
-from addons.spark.iceberg import manifest_entries, metadata_file, read_snapshot
+from addons.spark.iceberg import metadata_file, read_snapshot
 from annotation.data.readers.cells import Pseudonyms
 from annotation.data.readers.registered import TableColumns, table_rows
 from annotation.data.readers.stores import FolderTable
@@ -145,20 +145,3 @@ def test_metadata_that_are_none_are_refused(tmp_path, changed):
     lake.commit([lake.manifest("1.avro", [file])], **changed)
     with pytest.raises(InvalidUpload, match="cannot be read"):
         read(lake)
-
-
-def test_columns_of_another_type_are_refused(tmp_path):
-    lake = write_iceberg(tmp_path / "log")
-    for columns, role in ((TableColumns("share", None), "text"), (TableColumns("said", "share"), "contributor")):
-        with pytest.raises(InvalidUpload, match=f"{role}: the column 'share' does not hold texts"):
-            read(lake, columns=columns)
-
-
-def test_a_plain_folder_is_none(tmp_path):
-    assert metadata_file(FolderTable(tmp_path, tmp_path), None) is None
-
-
-def test_of_an_entry_no_bound_is_kept(tmp_path):
-    lake = write_iceberg(tmp_path / "log", texts=["a secret"] * 3, people=["A"] * 3)
-    content = (lake.folder / "metadata" / "first.avro").read_bytes()
-    assert "a secret" not in repr(manifest_entries(content))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addons.spark.iceberg import Manifest, manifest_entries, manifests_of
+from addons.spark.iceberg import Manifest, manifests_of
 from annotation.errors import InvalidUpload
 from tests.fuzzing import fuzz
 from tests.iceberg import MANIFEST_LIST
@@ -31,23 +31,6 @@ def test_a_list_is_read(codec):
 def test_a_list_of_the_first_version_lists_data():
     fields = [field for field in MANIFEST_LIST["fields"] if field["name"] != "content"]
     assert manifests_of(avro([LISTED], schema=MANIFEST_LIST | {"fields": fields})) == [Manifest("p", False)]
-
-
-@pytest.mark.parametrize("content", [b"", b"Obj\x01", b"Obj\x01\xff" + b"\xff" * 20, b"PAR1", avro([LISTED])[:-20]])
-def test_what_is_no_manifest_is_refused(content):
-    with pytest.raises(InvalidUpload, match="cannot be read"):
-        manifests_of(content)
-
-
-def test_other_records_are_refused():
-    with pytest.raises(InvalidUpload, match="cannot be read"):
-        manifest_entries(avro([LISTED]))
-
-
-def test_another_codec_is_named():
-    content = avro([LISTED], codec="null").replace(b"\x08null", b"\x08zstd")
-    with pytest.raises(InvalidUpload, match="not compressed by deflate"):
-        manifests_of(content)
 
 
 @fuzz(60)

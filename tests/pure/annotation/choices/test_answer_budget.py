@@ -4,7 +4,6 @@ import pytest
 
 from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.secrecy import hides_selection
-from privacy.choices import BrokenRules
 
 LIMITED = AnswerBudget(labels_limit=5)
 OPEN = {"oracle": "trusted", "selection": "random"}
@@ -32,24 +31,3 @@ def test_a_limit_in_money_needs_a_price():
     assert not LIMITED.rules(OPEN)
     assert AnswerBudget(money_limit=Decimal(5)).rules(OPEN).keys() == {"price_per_label"}
     assert AnswerBudget.broken_by(OPEN | {"money_limit": "5.00", "price_per_label": "0.5"}) == {}
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"labels_limit": -1},
-        {"price_per_label": Decimal(0)},
-        {"price_per_label": Decimal("0.00001")},
-        {"money_limit": Decimal(-1)},
-        {"currency": "euro"},
-    ],
-)
-def test_what_is_no_amount_is_refused(values):
-    with pytest.raises(BrokenRules) as refused:
-        AnswerBudget(**values)
-    assert refused.value.broken.keys() == values.keys()
-
-
-def test_it_costs_no_privacy_and_may_change():
-    assert AnswerBudget().event() is None
-    assert not AnswerBudget.stays

@@ -8,7 +8,6 @@ from annotation.choices.class_changes import (
     broken_class,
     grown_settings,
     growth_hindrance,
-    only_grows,
 )
 
 CLASSES = ["Sport", "music"]
@@ -34,12 +33,6 @@ def test_a_class_is_refused_at_its_field_with_the_rule(further: FurtherClass, fi
     assert rule in broken[field]
 
 
-def test_the_thousandth_class_is_the_last() -> None:
-    names = [f"class {place}" for place in range(1000)]
-    assert broken_class(names[:999], FurtherClass("one more")) == {}
-    assert "at most 1,000" in broken_class(names, FurtherClass("one more"))["name"]
-
-
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
@@ -53,12 +46,6 @@ def test_the_thousandth_class_is_the_last() -> None:
 )
 def test_where_classes_may_grow(settings: dict[str, str], rule: str) -> None:
     assert growth_hindrance(settings) == rule
-
-
-def test_only_what_comes_behind_grows() -> None:
-    assert only_grows(["a", "b"], ["a", "b", "c"])
-    for after in (["a", "b"], ["b", "a", "c"], ["a", "c", "b"], ["c", "a", "b"], ["a"]):
-        assert not only_grows(["a", "b"], after)
 
 
 def test_what_stands_about_a_class_comes_behind_what_stands_there() -> None:

@@ -7,7 +7,6 @@ from django.conf import settings
 from annotation.choices.class_looks import (
     COLOURS,
     LONGEST_GROUP,
-    MOST_GROUPS,
     OWN_KEYS,
     PAGE_KEYS,
     ClassLooks,
@@ -46,12 +45,6 @@ def test_a_class_keeps_its_colour_in_a_coloured_group():
     assert [look.colour for look in looks] == ["blue", "", "red", "grey"]
 
 
-def test_nothing_said_is_nothing():
-    assert not broken()
-    assert seen() == (Look(),) * 4
-    assert grouped(seen()) == (("", (0, 1, 2, 3)),)
-
-
 def test_lines_left_behind_by_other_classes_are_passed_over():
     looks = seen(["gone: Media", "other:", "other: Rest"], ["gone: red", "rest: no colour", "REST: blue"])
     assert looks == (Look(), Look(), Look(), Look("Rest", "blue", 0))
@@ -67,18 +60,6 @@ def test_a_line_that_groups_no_class_is_named(line):
 @pytest.mark.parametrize("line", ["other", "other: ultraviolet", "unknown: red", "Time: red"])
 def test_a_line_that_colours_nothing_is_named(line):
     assert "Line 2" in broken(["play music: Media"], ["Media: red", line])["class_colours"]
-
-
-def test_once_is_enough():
-    assert "already" in broken(["other: A", "Other: B"])["class_groups"]
-    assert "already" in broken((), ["other: red", "OTHER: blue"])["class_colours"]
-
-
-def test_so_many_groups_are_no_groups():
-    classes = [f"class {number}" for number in range(MOST_GROUPS + 1)]
-    lines = [f"{name}: heading of {name}" for name in classes]
-    assert not broken(lines[:-1], classes=classes)
-    assert str(MOST_GROUPS) in broken(lines, classes=classes)["class_groups"]
 
 
 @pytest.mark.parametrize("kind", ["rating", "confirm"])
@@ -148,19 +129,9 @@ def contrast(one, other):
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_contrast_is_the_one_of_the_standard():
-    assert contrast("#ffffff", "#000000") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("ground", ["ground", "sheet", "wash"])
 def test_each_colour_is_legible_on_every_ground(scheme, ground):
     paint, own = tokens(TOKENS.read_text())[scheme], tokens(STYLES.read_text())[scheme]
     weak = {name: contrast(own[f"class-{name}"], paint[ground]) for name in COLOURS}
     assert {name: ratio for name, ratio in weak.items() if ratio < 4.5} == {}
-
-
-def test_each_colour_is_another_one_in_both():
-    for own in tokens(STYLES.read_text()).values():
-        assert len({own[f"class-{name}"] for name in COLOURS}) == len(COLOURS)

@@ -12,7 +12,3 @@ def test_all_responses_together_cost_what_is_declared(epsilon, randomizations, n
     assert event.randomizations == randomizations
     assert event.cost().epsilon <= epsilon
     assert event.cost().epsilon == pytest.approx(epsilon, rel=1e-6)
-
-
-def test_all_of_the_answers_account_is_planned():
-    assert RandomizedConsensus().planned({"labels_epsilon": 7.0}) == {"answers_epsilon": 7.0}

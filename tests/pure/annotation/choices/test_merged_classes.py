@@ -33,12 +33,6 @@ def test_a_merge_is_refused_at_its_field_with_the_rule(name, into, field, rule):
     assert rule in broken[field]
 
 
-def test_two_classes_stay():
-    assert broken_merge(CLASSES, MERGED, "b", "c") == {}
-    both = MERGED | {"b": MERGED["a"]}
-    assert "Two classes stay" in broken_merge(CLASSES, both, "d", "c")["name"]
-
-
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [

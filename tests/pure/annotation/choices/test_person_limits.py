@@ -34,15 +34,3 @@ def test_quiet_hours_begin_and_end_at_different_times(begin, end, words):
     found = PersonLimits(quiet_from=begin, quiet_until=end).rules(OPEN)
     assert bool(found) == bool(words)
     assert words in found.get("quiet_until", "")
-
-
-def test_times_of_day_are_read_from_a_document():
-    assert PersonLimits.of({"quiet_from": "22:00:00", "quiet_until": "06:30"}).document() == {
-        "answers_per_person": None,
-        "answers_per_day": None,
-        "encounter_limit": None,
-        "quiet_from": "22:00:00",
-        "quiet_until": "06:30:00",
-    }
-    assert PersonLimits().event() is None
-    assert not PersonLimits.stays

@@ -2,9 +2,8 @@ import math
 
 import pytest
 
-from annotation.choices.planned_settings import planned_settings, rounded_down
+from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
-from annotation.choices.stream_presets import STREAM_PRESETS
 from annotation.choices.stream_rules import batch_stream_epsilon
 from learner.estimators.sums import PrivateSums
 from learner.strategies.blocks import block_rates
@@ -61,24 +60,10 @@ def test_a_stream_spends_the_limit_once_and_no_more(changed):
         assert broken_rules(declared | planned | {name: 1.01 * price}) != {}
 
 
-@pytest.mark.parametrize("preset", STREAM_PRESETS, ids=lambda preset: preset.key)
-def test_streams_ship_what_is_planned_for_them(preset):
-    shipped = STREAM | preset.defaults
-    assert planned_settings(shipped) == {name: shipped[name] for name in ("training_epsilon", "training_delta")}
-
-
 def test_a_screen_beyond_the_limit_plans_nothing():
     # A screen that costs more than the limit leaves nothing to plan.
     dear = {"screen_high": 0.9, "screen_low": 0.01, "update_policy": "flmb", "window_denominator": None}
     assert "training_epsilon" not in planned_settings(STREAM | dear)
-
-
-def test_many_classes_of_texts_get_more_columns():
-    many = [str(number) for number in range(31)]
-    assert planned_settings(settings(classes=many))["text_columns"] > PRESET["text_columns"]
-    assert planned_settings(settings(classes=many[:30]))["text_columns"] == PRESET["text_columns"]
-    for chosen in ({"features": "static_encoder"}, {"data_kind": "image"}, {"data_kind": "table"}):
-        assert "text_columns" not in planned_settings(settings(classes=many, **chosen))
 
 
 @pytest.mark.parametrize(
@@ -136,10 +121,6 @@ def test_directions_that_are_paid_for_leave_less():
     assert price(**images) == price(pool_epsilon=1.5)
 
 
-def test_what_has_no_delta_gets_none():
-    assert set(price(estimator="logistic")) == {"training_epsilon"}
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -155,10 +136,3 @@ def test_what_has_no_delta_gets_none():
 )
 def test_where_something_else_decides_or_is_wrong_nothing_is_planned(changed):
     assert price(**changed) == {}
-
-
-@pytest.mark.parametrize(
-    ("cost", "shown"), [(2.19570, 2.195), (6.25e-6, 6.249e-6), (0.0123456, 0.01234), (31.0, 30.99)]
-)
-def test_numbers_are_short_and_never_above(cost, shown):
-    assert rounded_down(cost) == shown <= cost

@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.data.services.registered import Address, checked_address, metadata_named, parsed
+from annotation.data.services.registered import checked_address
 from annotation.errors import InvalidUpload
 
 
@@ -63,14 +63,3 @@ def test_without_the_setting_nothing_is_registered(settings):
     settings.POOL_SOURCES = []
     with pytest.raises(InvalidUpload, match="this site registers no tables"):
         checked_address("file:///srv/shared/a", slug="voices")
-
-
-def test_another_bucket_or_scheme_is_another_place():
-    assert parsed("s3://lake/tables") == Address("s3", "lake", ("tables",))
-    assert not parsed("s3://lake/tables").is_below(parsed("s3://other"))
-    assert not parsed("file:///lake/tables").is_below(Address("s3", "lake", ()))
-
-
-def test_a_metadata_file_is_named_by_its_last_part_alone():
-    assert metadata_named("s3://lake/tables/log/metadata/v3.metadata.json") == "v3.metadata.json"
-    assert metadata_named("s3://lake/tables/v3.metadata.json/log") is None

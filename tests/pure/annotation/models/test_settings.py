@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from annotation.choices.catalogue import CATALOGUE, KEYS
-from annotation.models.settings import Setting, Settings
+from annotation.models.settings import Settings
 
 # What is read where no choice that declares it is chosen, by the reason why that is not its default there.
 ABSENT = {
@@ -59,10 +59,3 @@ def test_a_project_names_what_is_declared_and_nothing_else():
 @pytest.mark.parametrize(("name", "value"), [("overlap", 2), ("windows_ahead", None), ("features_epsilon", 1.0)])
 def test_another_default_is_found(name, value):
     assert name in otherwise({**Settings.absent, name: value})
-
-
-def test_a_setting_knows_what_is_read_where_nothing_says():
-    class Planted(Settings):
-        overlap = Setting(2)
-
-    assert (Planted.absent["overlap"], Settings.absent["overlap"]) == (2, 1)

@@ -5,23 +5,12 @@ from annotation.choices.class_looks import Look
 from annotation.questions.class_list import codes_of, listed_classes
 
 
-def test_a_code_is_of_the_names_own_letters_where_one_is_left():
-    assert codes_of(["card arrival", "cash", "Été froid", "cards again"]) == ["ca", "cs", "ef", "cr"]
-
-
 @example(["0", "A\N{BRAHMI NUMBER ONE}"])
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=80, unique=True))
 def test_no_two_codes_are_alike_whatever_the_names(names):
     codes = codes_of(names)
     assert len(set(codes)) == len(names)
     assert all(len(code) >= 2 and not any(sign.isdigit() or sign.isspace() for sign in code) for code in codes)
-
-
-def test_names_alike_but_for_a_number_have_two_letters_as_long_as_there_are_any():
-    codes = codes_of([f"class {number}" for number in range(1000)])
-    assert len(set(codes)) == 1000
-    assert [len(code) for code in codes[:600]] == [2] * 600
-    assert max(map(len, codes)) == 3
 
 
 def test_a_key_of_its_own_is_the_code_of_a_class_that_is_found_by_typing():
@@ -36,10 +25,3 @@ def test_words_about_a_class_are_found_without_case_and_with_their_first_alterna
     cash, card = listed_classes(("cash", "card"), said)
     assert (cash.words, cash.code) == (("coins and more", "money"), "")
     assert card.words == ()
-
-
-def test_what_stands_in_quotation_marks_is_an_example():
-    said = ('cash: "where are {my|the} coins?"', "Cash: money", "cash: „Münzen“", 'card: a "gold" one', 'cash: ""')
-    cash, card = listed_classes(("cash", "card"), said)
-    assert cash.examples == ("where are my coins?", "Münzen")
-    assert (cash.words, card.words, card.examples) == (("money", '""'), ('a "gold" one',), ())

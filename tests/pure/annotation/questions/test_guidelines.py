@@ -6,9 +6,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.questions.guidelines import (
     ShownPicture,
     guidelines_html,
-    pictures_in,
     refuse_pictures_of_others,
-    snippet_of,
 )
 
 KNOWN = ShownPicture("0123456789abcdef", "/here/", 30, 20)
@@ -23,13 +21,6 @@ def test_the_forms_are_there_and_lines_end_where_they_end():
     assert "<em>the</em> <strong>second</strong> <code>x&lt;y</code>" in html
     assert '<li dir="auto">' in html
     assert '<blockquote dir="auto">' in html
-
-
-def test_a_table_is_scrolled_by_keys_under_the_name_of_what_is_above_it():
-    table = "| class | when |\n|---|---|\n| a | b |\n"
-    part = '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>'
-    assert part.format("Guidelines") in guidelines_html(table, "Guidelines")
-    assert part.format("Two &lt;kinds&gt;") in guidelines_html(f"## Two <kinds>\n\n{table}", "Guidelines")
 
 
 @pytest.mark.parametrize(
@@ -90,15 +81,3 @@ def test_a_picture_of_the_projects_own_is_shown_and_any_other_is_told_by_its_wor
 def test_the_line_of_a_picture_from_elsewhere_is_named(text, line):
     with pytest.raises(InvalidConfiguration, match=f"^Line {line}: guidelines show no picture of another site"):
         refuse_pictures_of_others(text, None)
-
-
-def test_names_are_looked_up_where_they_are_known():
-    text = snippet_of(KNOWN.name, "a [ripe] *one*")
-    assert pictures_in(f"`{text}`\n\n{text}") == {KNOWN.name}
-    assert 'alt="a [ripe] *one*"' in guidelines_html(text, "", (KNOWN,))
-    refuse_pictures_of_others(text, None)
-    refuse_pictures_of_others(text, {KNOWN.name})
-    with pytest.raises(InvalidConfiguration, match="Line 1: the project has no picture of that name"):
-        refuse_pictures_of_others(text, set())
-    with pytest.raises(InvalidConfiguration, match="Line 1: say between the brackets"):
-        refuse_pictures_of_others(f"![ ](picture:{KNOWN.name})", {KNOWN.name})

@@ -22,11 +22,6 @@ def test_alpha_of_the_published_example():
     )
 
 
-def test_alpha_without_overlap_or_without_difference():
-    assert compare_answers([Answer(1, 1, 0), Answer(2, 2, 1)], method="majority", kind=ChooseOne()).alpha is None
-    assert compare_answers([Answer(1, 1, 0), Answer(1, 2, 0)], method="majority", kind=ChooseOne()).alpha == 1.0
-
-
 @pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["dawid_skene", "mace"])
@@ -56,8 +51,3 @@ def test_one_who_guesses_counts_less():
         skills = compare_answers(careful + guesser, method=method, kind=ChooseOne()).skills
         assert skills[1] == skills[2] == 1.0
         assert skills[3] == 0.5
-
-
-def test_nothing_to_compare():
-    with pytest.raises(ValueError, match="none"):
-        compare_answers([], method="majority", kind=ChooseOne())

@@ -1,6 +1,4 @@
 import io
-import socket
-import threading
 
 import pytest
 
@@ -83,40 +81,3 @@ def test_nobody_there():
         ask(scanner)
     with pytest.raises(ScannerAway, match="nobody listens"):
         clamd.scan("unix:///nowhere/clamd.sock", io.BytesIO(), patience_seconds=1, check=lambda: None)
-
-
-def test_whoever_waits_may_be_called_away():
-    class Cancelled(Exception):
-        pass
-
-    calls = []
-
-    def check():
-        calls.append(1)
-        if len(calls) > 3:
-            raise Cancelled
-
-    with SmallScanner(keeps_silent=True) as scanner, pytest.raises(Cancelled):
-        ask(scanner, b"a", check=check)
-
-
-def test_a_sign_of_life():
-    with SmallScanner() as scanner:
-        assert clamd.scanner_listens(scanner.url)
-
-
-def test_by_a_socket_file(tmp_path):
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "s"))
-        listener.listen()
-
-        def answer():
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(100)
-                connection.sendall(b"PONG\0")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        assert clamd.scanner_listens(f"unix://{tmp_path}/s")
-        thread.join()

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -76,10 +75,6 @@ def test_waiting_has_a_limit_and_ends_the_process():
     wait_until(lambda: not alive(pid))
 
 
-def test_each_message_earns_processor_time():
-    assert len(list(run(jobs.echo, io.BytesIO(bytes(2**20)), Limits(cpu=1, size=2**30), times=500))) == 500
-
-
 def test_what_nobody_waits_for_any_more_is_killed():
     answers = run(jobs.wait, NOTHING, SOME)
     pid = next(answers)[0]["pid"]
@@ -120,20 +115,6 @@ def test_the_interpreter_knows_no_django_and_is_begun_again_where_it_died():
     program = "import annotation.data.readers.reading, addons.spark.iceberg, sys; print('django' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert said.stdout == "False\n"
-
-
-def test_threads_run_jobs_beside_each_other():
-    found = []
-
-    def work():
-        found.extend(run(jobs.echo, io.BytesIO(b"x"), SOME, times=5))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 40
 
 
 def test_a_forked_process_has_an_interpreter_of_its_own():

@@ -18,33 +18,6 @@ def test_every_part_is_read(scheme):
     }
 
 
-def test_percent_encoding_is_undone_in_every_part():
-    found = parse_database_url("postgresql://a%40b:p%2Fw%3A%25@h/n%20m?application_name=d%26p")
-    assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("a@b", "p/w:%", "n m")
-    assert found["OPTIONS"] == {"application_name": "d&p"}
-
-
-def test_query_options_reach_libpq():
-    found = parse_database_url("postgresql://h/n?sslmode=require&connect_timeout=3")
-    assert found["OPTIONS"] == {"sslmode": "require", "connect_timeout": "3"}
-
-
-@pytest.mark.parametrize("url", ["postgresql:///n?host=/run/Postgres", "postgresql://%2Frun%2FPostgres/n"])
-def test_a_socket_folder_keeps_its_capitals(url):
-    assert parse_database_url(url)["HOST"] == "/run/Postgres"
-
-
-@pytest.mark.parametrize(("address", "port"), [("[::1]", ""), ("[::1]:5433", "5433")])
-def test_version_6_addresses(address, port):
-    found = parse_database_url(f"postgresql://{address}/n")
-    assert (found["HOST"], found["PORT"]) == ("::1", port)
-
-
-def test_what_is_absent_is_left_to_libpq():
-    found = parse_database_url("postgresql://h/n")
-    assert (found["USER"], found["PASSWORD"], found["PORT"]) == ("", "", "")
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [

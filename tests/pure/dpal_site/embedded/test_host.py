@@ -1,7 +1,6 @@
 import os
 import socket
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -26,19 +25,6 @@ def test_a_zombie_has_ended():
     assert host.running_process(child.pid) is None
 
 
-def test_a_running_process_shows_its_whole_command():
-    last_word = "x" * 300
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", last_word])
-    try:
-        assert host.wait_until(lambda: "sleep(60)" in getattr(host.running_process(child.pid), "command", ""), 120)
-        process = host.running_process(child.pid)
-        assert process.pid == child.pid
-        assert process.command.endswith(last_word)
-    finally:
-        child.kill()
-        child.wait()
-
-
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
 def test_a_listener_takes_its_port(address):
     with socket.socket() as listener:
@@ -54,11 +40,6 @@ def test_a_free_port_is_none_that_a_connection_takes():
     found = {host.free_port() for _ in range(20)}
     assert len(found) > 10
     assert found <= set(host.QUIET_PORTS)
-
-
-def test_where_none_of_those_is_free_the_system_gives_one(monkeypatch):
-    monkeypatch.setattr(host, "port_is_free", lambda port: False)
-    assert host.free_port() > 0
 
 
 def test_everyone_who_asks_at_once_sees_one_secret(tmp_path):
@@ -78,7 +59,3 @@ def test_a_private_file_is_replaced_whole(tmp_path):
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o600
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-
-
-def test_free_memory_is_at_most_what_there_is():
-    assert 2**24 < host.free_memory_bytes() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

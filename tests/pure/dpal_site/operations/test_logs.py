@@ -79,13 +79,6 @@ def test_only_an_id_that_can_carry_nothing_is_taken_over(sent, kept):
     assert (celery.request_id(sent) == sent) is kept
 
 
-@pytest.mark.parametrize("lines", ["json", "plain"], indirect=True)
-def test_a_line_end_begins_no_line(lines):
-    logger, sink = lines
-    logger.warning("refused %s", "GET\n2026-01-01 [error] forged", extra={"route": "a\nb", "method": "\r\nforged"})
-    assert len(sink.getvalue().splitlines()) == 1
-
-
 def test_every_logger_writes_to_standard_error_alone():
     settings = logs.logging_settings("json", "INFO")
     assert set(settings["handlers"]) == {"stderr"}

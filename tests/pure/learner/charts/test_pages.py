@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.template.loader import render_to_string
-from django.utils import timezone, translation
+from django.utils import translation
 
 from learner.charts import pages as page_charts
 from tests.markup import commas_in_numbers
@@ -36,18 +36,6 @@ def test_accuracy_stands_beside_a_constant_and_the_words_about_the_classes():
     assert chart.up[-1].words == "100 %"
 
 
-def test_sets_with_constants_of_their_own_have_no_level_in_common():
-    chart = page_charts.accuracy_chart([("a", 1, Right(0.8)), ("b", 1, Right(0.8, constant=0.6))])
-    assert chart.references == ()
-    assert len(chart.curves) == 2
-
-
-def test_numbers_are_written_in_the_readers_language():
-    with translation.override("de"):
-        chart = page_charts.accuracy_chart([("test", 1, Right(0.855))])
-    assert "85,5\u00a0%" in chart.curves[0].marks[0].label
-
-
 def test_what_was_spent_stands_until_today_under_its_limit():
     spent = {"pool": [(BEGAN, 0.0), (BEGAN + timedelta(days=3), 1.0)], "answers": [(BEGAN, 0.5)]}
     limits = {"pool": [(BEGAN, 2.0)]}
@@ -66,17 +54,6 @@ def test_what_was_spent_stands_until_today_under_its_limit():
     assert page_charts.history_chart({"pool": []}, up="ε") is None
 
 
-def test_one_moment_alone_is_drawn():
-    chart = page_charts.history_chart({"pool": [(BEGAN, 1.0)]}, up="ε")
-    assert len(chart.across) == 1
-
-
-def test_a_day_alone_is_named_by_its_date():
-    midnight = timezone.localtime(BEGAN).replace(hour=0)
-    chart = page_charts.history_chart({"labels": [(midnight, 1.0)]}, up="labels")
-    assert [tick.words for tick in chart.across] == ["1. 3."]
-
-
 @pytest.mark.parametrize(
     ("minutes", "written"), [(1, r"\d\d:\d\d:\d\d"), (60, r"\d\d:\d\d"), (60 * 24 * 9, r"\d+\. \d+\.")]
 )
@@ -85,22 +62,6 @@ def test_ticks_in_time_are_told_apart(minutes, written):
     words = [tick.words for tick in chart.across]
     assert len(set(words)) == len(words) > 2
     assert all(re.fullmatch(written, each) for each in words)
-
-
-def test_simulations_with_what_stands_beside_them():
-    points = [
-        {"labels": 100, "mean": 0.8, "low": 0.7, "high": 0.9},
-        {"labels": 200, "mean": 0.9, "low": 0.8, "high": 1.0},
-    ]
-    chart = page_charts.simulation_chart([("digits", points)], beside=[("plain", points)], across="labels")
-    assert [curve.dashed for curve in chart.curves] == [False, True]
-
-
-def test_calibration_has_the_line_on_which_it_is_as_sure_as_right():
-    bins = [{"confidence": 0.75, "value": 0.7, "low": 0.6, "high": 0.8}]
-    chart = page_charts.reliability_chart(bins)
-    assert chart.diagonal
-    assert page_charts.reliability_chart([]) is None
 
 
 @pytest.mark.parametrize("name", ["a <b> & c", 'say "so"'])

@@ -6,7 +6,7 @@ from sklearn.metrics import confusion_matrix, f1_score
 
 from learner.linear_model import LinearModel
 from learner.releases.evaluation import calibration_error, count_outcomes, macro_f1, measures
-from learner.releases.selectors import changed_values, weights_change
+from learner.releases.selectors import weights_change
 from learner.releases.views import _taken_for
 
 
@@ -38,10 +38,6 @@ def test_counts_and_macro_f1_are_scikit_learns(classes):
     counts = count_outcomes(probabilities, leaders, truth)
     np.testing.assert_array_equal(counts.confusion, confusion_matrix(truth, leaders))
     assert macro_f1(counts.confusion) == pytest.approx(f1_score(truth, leaders, average="macro"))
-
-
-def test_a_class_nobody_has_or_names_takes_no_part():
-    assert macro_f1(np.diag([3, 4, 0])) == 1.0
 
 
 def test_the_calibration_error_is_the_mean_gap():
@@ -80,18 +76,6 @@ def test_the_interval_of_macro_f1_covers():
     assert missed <= 24
 
 
-def test_a_class_without_examples_has_no_recall():
-    found = measures(count_outcomes(np.array([[0.9, 0.1]]), np.array([0]), np.array([0])))
-    assert found["recall"][1] == {"correct": 0, "examples": 0, "value": None, "low": None, "high": None}
-
-
-def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="examples"):
-        count_outcomes(np.ones((2, 2)) / 2, np.array([0]), np.array([0, 1]))
-    with pytest.raises(ValueError, match="examples"):
-        count_outcomes(np.empty((0, 2)), np.array([], dtype=np.intp), np.array([], dtype=np.int64))
-
-
 def model(coef, intercept=0.0, classes=("a", "b")):
     return LinearModel(np.array([coef]), np.array([intercept]), classes)
 
@@ -103,11 +87,3 @@ def test_the_change_of_weights_is_measured_with_the_intercept():
     assert weights_change(model([0.0]), model([1.0])).cosine is None
     assert weights_change(model([1.0]), model([1.0, 2.0])) is None
     assert weights_change(model([1.0]), model([1.0], classes=("a", "c"))) is None
-
-
-def test_changed_values_name_what_came_and_went():
-    assert changed_values({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 5, "d": 4}) == [
-        ("b", 2, 5),
-        ("c", 3, None),
-        ("d", None, 4),
-    ]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from learner.releases.evaluation import GROUPS, f1_scores, set_measures, sets_right
+from learner.releases.evaluation import GROUPS, set_measures, sets_right
 
 
 def outcomes(n, n_classes, *, seed):
@@ -23,14 +23,6 @@ def test_scores_are_scikit_learns():
     )
     assert sets_right(members, truth) == int((members == truth).all(axis=1).sum())
     assert found["confusion"] == []
-
-
-def test_a_class_that_nobody_has_or_is_given_takes_no_part():
-    truth = np.array([[True, False, False], [True, True, False]])
-    assert f1_scores((truth & truth).sum(axis=0), 2 * truth.sum(axis=0)) == (1.0, 1.0)
-    found = set_measures(truth, truth.astype(float), truth)
-    assert found["macro_f1"]["value"] == 1.0
-    assert found["recall"][2] == {"correct": 0, "examples": 0, "value": None, "low": None, "high": None}
 
 
 def test_the_constant_is_the_most_frequent_set():
@@ -68,11 +60,3 @@ def test_the_interval_of_micro_f1_covers(n):
         assert found["low"] <= found["value"] <= found["high"]
         covered += found["low"] <= truth_value <= found["high"]
     assert covered >= 85
-
-
-def test_what_does_not_fit():
-    members, shares, truth = outcomes(5, 3, seed=1)
-    with pytest.raises(ValueError, match="one shape"):
-        set_measures(members[:, :2], shares, truth)
-    with pytest.raises(ValueError, match="one shape"):
-        set_measures(members[:0], shares[:0], truth[:0])

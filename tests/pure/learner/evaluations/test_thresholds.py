@@ -1,9 +1,8 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learner.releases.evaluation import FEWEST, WANTED, Outcomes, class_thresholds, thresholds_document
+from learner.releases.evaluation import FEWEST, WANTED, Outcomes, class_thresholds
 
 
 def outcomes(n: int, *, seed: int, classes: int = 3, digits: int = 2) -> Outcomes:
@@ -37,16 +36,3 @@ def test_a_threshold_is_the_smallest_that_reaches_its_precision(n, seed, digits)
             if row:
                 assert (row["right"], row["kept"]) == precision_from(found, place, row["threshold"])
                 assert row["interval"][0] < row["right"] / row["kept"] <= row["interval"][1] + 1e-12
-
-
-def test_without_public_examples_there_is_none():
-    for nothing in (None, Outcomes(np.empty((0, 2)), np.empty(0, dtype=np.int64))):
-        told = thresholds_document(nothing, ["b", "a"])
-        assert told["classes"] == {"b": [None] * 4, "a": [None] * 4}
-        assert told["examples"] == 0
-
-
-@pytest.mark.parametrize("always", [0, 1])
-def test_a_class_that_is_never_right_has_none(always):
-    told = class_thresholds(np.tile([0.3, 0.7], (50, 1)), np.full(50, always), 1)
-    assert [row is not None for row in told] == [bool(always)] * 4

@@ -1,7 +1,6 @@
 """Processes side by side: batches in their order, one that is killed replaced, none left over, no secret passed on."""
 
 import io
-import json
 import os
 import signal
 import subprocess
@@ -31,37 +30,6 @@ def times(given):
 
 def numbers(*values):
     return pa.record_batch([pa.array(values, pa.int64())], names=["number"])
-
-
-def test_a_batch_is_what_it_was():
-    for batch in (numbers(1, 2, 3), numbers(), pa.record_batch([pa.array(["ä", None])], names=["text"])):
-        assert batch_of(bytes(batch_bytes(batch))).equals(batch)
-
-
-def test_a_step_is_found_by_its_name():
-    step = BatchStep(**json.loads(DOUBLE.to_json()))
-    assert step == DOUBLE
-    assert step.ready()(numbers(1, 2)).equals(numbers(2, 4))
-    assert step.packages == ["tests"]
-
-
-def test_no_secret_of_the_environment_is_told(monkeypatch):
-    for name in ("DATABASE_URL", "SECRET_KEY", "CELERY_BROKER_URL", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "secret")
-    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
-    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    told = engine_environment()
-    assert "secret" not in told.values()
-    assert told["PYTHONPATH"] == str(ROOT)
-    assert "SPARK_CONF_DIR" not in told
-
-
-def test_an_engine_is_told_what_it_names_beside(monkeypatch):
-    monkeypatch.setenv("DATABASE_URL", "secret")
-    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    told = engine_environment("SPARK_")
-    assert told["SPARK_CONF_DIR"] == "/etc/spark"
-    assert "secret" not in told.values()
 
 
 def quoting(given):
@@ -110,14 +78,6 @@ def test_each_batch_is_answered_in_turn():
 )
 def test_an_error_is_told_by_its_class_alone(function, error):
     assert answered(BatchStep(function, "hidden"), numbers(7), numbers(8)) == [(FAILED, error)] * 2
-
-
-def test_a_stream_that_ends_within_a_frame_ends_it():
-    stream = orders(DOUBLE, numbers(1))
-    stream.truncate(len(stream.getvalue()) - 1)
-    answers = io.BytesIO()
-    serve(stream, answers)
-    assert answers.getvalue() == b""
 
 
 def test_a_process_ends_with_its_input_and_prints_no_answer_by_accident():
@@ -193,10 +153,6 @@ def test_batches_come_back_in_their_order(processes):
     assert [batch.column("number").to_pylist() for batch in found] == [[number] for number in range(20)]
     assert len({by for batch in found for by in batch.column("by").to_pylist()}) == processes
     assert not batch_workers()
-
-
-def test_nothing_is_started_for_nothing():
-    assert list(Crew(2).made(DOUBLE, many(0))) == []
 
 
 def test_no_more_is_read_ahead_than_the_processes_take():

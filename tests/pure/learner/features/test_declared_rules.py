@@ -23,13 +23,6 @@ def test_each_kind_of_records_has_a_featuriser(kind):
     assert found.dimension == (1 if kind == "table" else 64)
 
 
-@pytest.mark.parametrize(("wanted", "given"), [(64, 64), (63, 63), (560, 560), (4096, 560)])
-def test_images_have_as_many_columns_as_wished_or_as_pixels(wanted, given):
-    shape = RecordShape("image", wanted, image_height=28, image_width=20)
-    assert DeclaredRules().featurizer(shape).dimension == given
-    assert DeclaredRules(image_colours="colour").featurizer(shape).dimension <= wanted
-
-
 def test_what_is_planned_reads_texts_by_the_encoder_and_the_rest_by_declared_rules():
     found = PlannedFeatures(text_columns=32).featurizer(SHAPES["text"])
     assert (type(found), found.dimension) == (StaticEncoder, 32)

@@ -58,13 +58,6 @@ def test_texts_that_the_gate_counts_together_share_a_row():
     assert (rows[0] == rows[1]).all()
 
 
-def test_a_public_projection_narrows_the_rows():
-    encoder = SentenceEncoder(n_features=3)
-    other = SentenceEncoder(n_features=3, projection_seed=5)
-    assert other.version != encoder.version
-    assert not np.allclose(other.transform(TEXTS), encoder.transform(TEXTS))
-
-
 def test_the_json_names_the_weights_and_their_digest_and_holds_none():
     encoder = SentenceEncoder(n_features=3)
     stored = json.loads(encoder.to_json())["parameters"]
@@ -88,21 +81,6 @@ def test_without_the_package_the_error_names_the_encoder(monkeypatch):
     monkeypatch.setitem(sentences.PACKAGES, "absent", "no_such_package")
     with pytest.raises(EncoderMissing, match="absent is not installed"):
         SentenceEncoder("absent")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"encoder": "unheard of"}, "encoder must be one of"),
-        ({"n_features": 1}, "n_features"),
-        ({"n_features": 385}, "n_features"),
-        ({"projection_seed": -1}, "projection_seed"),
-        ({"norm_bound": 0.0}, "norm_bound"),
-    ],
-)
-def test_parameters_out_of_range(options, message):
-    with pytest.raises(ValueError, match=message):
-        SentenceEncoder(**options)
 
 
 def test_paraphrases_lie_near():

@@ -3,7 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from dpal.features.images import pooling_weights, sign_matrix
+from dpal.features.images import sign_matrix
 from learner.features.base import featurizer_from_json
 from learner.features.image import ImageFeaturizer
 
@@ -17,13 +17,6 @@ def test_pooling_equals_block_means_where_sizes_divide():
     np.testing.assert_allclose(featurizer.transform(images), means, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("size", "pooled"), [(7, 3), (28, 8), (5, 5), (9, 1)])
-def test_pooling_weights_share_every_pixel_evenly(size, pooled):
-    weights = pooling_weights(size, pooled)
-    np.testing.assert_allclose(weights.sum(axis=1), 1)
-    np.testing.assert_allclose(weights.sum(axis=0), pooled / size)
-
-
 def test_projection_keeps_lengths_on_average():
     rows = np.random.default_rng(2).normal(size=(200, 50))
     projected = rows @ sign_matrix(50, 400, seed=3) / np.sqrt(400)
@@ -35,32 +28,6 @@ def test_sign_matrix_never_changes():
     """Published models depend on these very signs."""
     assert sign_matrix(2, 8, seed=1).tolist() == SIGNS_OF_SEED_1
     assert not np.array_equal(sign_matrix(16, 8, seed=1), sign_matrix(16, 8, seed=2))
-
-
-@pytest.mark.parametrize("images", [np.zeros((1, 3, 3)), np.zeros((1, 2, 3), np.uint8), np.zeros((3, 3), np.uint8)])
-def test_other_images_are_refused(images):
-    with pytest.raises(ValueError, match="images as uint8"):
-        ImageFeaturizer(3, 3).transform(images)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"height": 0},
-        {"pooled": (4, 1)},
-        {"pooled": (0, 1)},
-        {"hues": (0, 1)},
-        {"hues": (1, 4)},
-        {"projection": (0, 1)},
-        {"projection": (2, -1)},
-        {"projection": (2, 2**64)},
-        {"norm_bound": 0.0},
-        {"row_scaling": "other"},
-    ],
-)
-def test_parameters_are_checked(arguments):
-    with pytest.raises(ValueError):
-        ImageFeaturizer(**{"height": 3, "width": 3, **arguments})
 
 
 def test_centering_makes_brightness_irrelevant_and_survives_storage():

@@ -39,16 +39,6 @@ def test_row_numbers_are_handed_out_in_order(tmp_path):
     assert writer.finished.rows == 9
 
 
-def test_columns_in_the_wrong_memory_order_are_written_by_rows(tmp_path):
-    rows = np.asfortranarray(batches(sizes=(6,))[0])
-    np.testing.assert_array_equal(open_matrix(write_matrix(tmp_path / "x.npy", [rows], dimension=4).path), rows)
-
-
-def test_empty_matrix(tmp_path):
-    written = write_matrix(tmp_path / "x.npy", [], dimension=4)
-    assert open_matrix(written.path, sha256=written.sha256).shape == (0, 4)
-
-
 @pytest.mark.parametrize("rows", [100, 100_000])
 def test_a_full_disk_leaves_nothing(tmp_path, rows):
     """Of few rows it shows when the file is closed, of many while they are written."""
@@ -92,18 +82,6 @@ def test_an_incomplete_file_is_refused_even_without_a_digest(tmp_path, spoil):
     written.path.write_bytes(spoil(written.path.read_bytes()))
     with pytest.raises(ArtifactCorrupt):
         open_matrix(written.path)
-
-
-def test_other_dtypes_are_refused(tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros((2, 2)))
-    with pytest.raises(ArtifactCorrupt, match="float32"):
-        open_matrix(tmp_path / "x.npy")
-
-
-@pytest.mark.parametrize("batch", [np.zeros((1, 4)), np.zeros((1, 3), np.float32), np.zeros(4, np.float32)])
-def test_wrong_batches_are_refused(tmp_path, batch):
-    with pytest.raises(ValueError, match="batch must be float32"):
-        write_matrix(tmp_path / "x.npy", [batch], dimension=4)
 
 
 def test_memory_stays_at_one_batch(tmp_path):

@@ -45,23 +45,8 @@ def test_json_holds_the_directions():
     np.testing.assert_array_equal(again.transform(IMAGES), featurizer.transform(IMAGES))
 
 
-def test_other_directions_are_another_version():
-    featurizer = with_directions()
-    other = PrincipalImageFeaturizer(PIXELS, 2, featurizer.components[::-1])
-    assert other.version != featurizer.version
-
-
 def test_nothing_is_featurised_before_the_directions_are_paid_for():
     waiting = PrincipalImageFeaturizer(PIXELS, 2)
     assert waiting.dimension == 2
     with pytest.raises(ValueError, match="not released yet"):
         waiting.transform(IMAGES)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((0,), "n_components"), ((7,), "n_components"), ((2, np.zeros((3, 6))), "shape"), ((1, [[np.nan] * 6]), "finite")],
-)
-def test_parameters_out_of_range(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        PrincipalImageFeaturizer(PIXELS, *arguments)

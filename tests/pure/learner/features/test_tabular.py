@@ -18,13 +18,6 @@ def test_numbers_are_clipped_then_scaled():
     np.testing.assert_allclose(rows[:, 0], [-1, -0.5, 0, 1, 1, -1, 1, -1, 1], atol=1e-6)
 
 
-def test_unit_scale():
-    column = NumericColumn("amount", 0, 10, scale="unit")
-    np.testing.assert_allclose(
-        encoded(TabularFeaturizer([column]), {"amount": [0, 2.5, 10]})[:, 0], [0, 0.25, 1], atol=1e-6
-    )
-
-
 @pytest.mark.parametrize(
     ("column", "filled"),
     [
@@ -53,21 +46,10 @@ def test_every_form_of_a_batch_gives_the_same_rows():
         np.testing.assert_array_equal(featurizer.transform(batch), expected)
 
 
-def test_a_column_that_is_not_there_is_missing():
-    featurizer = TabularFeaturizer([AMOUNT, COLOUR])
-    rows = featurizer.transform(pa.table({"colour": ["red"]}))
-    np.testing.assert_array_equal(rows, featurizer.transform([{"amount": None, "colour": "red"}]))
-
-
 def test_bounded_rows_are_never_shortened():
     """The worst record reaches the bound up to rounding and still is not clipped."""
     rows = TabularFeaturizer([AMOUNT, COLOUR]).transform([{"amount": 10, "colour": "red"}])
     np.testing.assert_allclose(rows[0], [np.sqrt(0.5), np.sqrt(0.5), 0, 0], rtol=1e-6)
-
-
-def test_unequal_columns_are_refused():
-    with pytest.raises(ValueError, match="equally long"):
-        TabularFeaturizer([AMOUNT, COLOUR]).transform({"amount": [1], "colour": ["red", "red"]})
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,6 @@ def test_a_gate_that_lets_nothing_out_is_said_loudly():
     assert found.accounts[0].unit == "record"
 
 
-def test_the_same_task_gives_the_same_figures():
-    task = crowd_task(400, seeds=1, label_counts=(24,))
-    assert play(task).to_json() == play(task).to_json()
-
-
 def test_a_threshold_gate_a_uniform_prior_and_repeated_responses():
     settings = {
         "gate_kind": "threshold",

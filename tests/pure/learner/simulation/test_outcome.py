@@ -44,18 +44,3 @@ def test_accuracy_over_seeds():
     assert found.accuracy_se == pytest.approx(0.125)
     assert found.macro_f1 == pytest.approx(((6 / 7) / 2 + 1) / 2)
     assert MeanAccuracy.over_seeds([truth], truth) == MeanAccuracy(1.0, 0.0, 1.0)
-
-
-def test_a_class_that_is_only_guessed_is_no_class_of_its_own():
-    assert MeanAccuracy.over_seeds([[0, 2]], np.array([0, 1])).macro_f1 == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("values", [(1.1, 0, 0.5), (0.5, -1, 0.5), (0.5, 0, float("nan"))])
-def test_impossible_figures_are_refused(values):
-    with pytest.raises(ValueError, match="must"):
-        MeanAccuracy(*values)
-
-
-def test_predictions_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="shape"):
-        MeanAccuracy.over_seeds([[0, 1, 1]], np.array([0, 1]))

@@ -17,16 +17,6 @@ def test_braces_hold_alternatives_and_case_does_not_matter():
     assert not broken(*lines)
 
 
-def test_quotation_marks_are_for_people():
-    found = descriptions_of({"class_descriptions": ['weather: "is it {hot|cold}?"', 'weather: a "fine" day']}, CLASSES)
-    assert found["weather"].example_texts == ("is it hot?", "is it cold?", 'a "fine" day')
-
-
-def test_nothing_written_is_nothing():
-    assert descriptions_of({}, CLASSES) == {}
-    assert not broken()
-
-
 @pytest.mark.parametrize("line", ["no colon", "weather:", "unknown: words", ": words", "weather:   "])
 def test_a_line_that_says_nothing_about_a_class_is_named(line):
     assert "2" in broken("weather: rain", line)["class_descriptions"]

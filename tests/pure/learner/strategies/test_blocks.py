@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from learner.strategies.blocks import MOST_BLOCKS, block_rates, draw_blocks
 from privacy.accounting.screens import hidden_selection_epsilon
-from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
+from privacy.mechanisms.randomness import SecureRandom
 
 
 @given(st.floats(1e-6, 0.999), st.floats(1, 1000))
@@ -43,24 +43,6 @@ def test_a_coin_at_an_edge_belongs_to_the_next_block():
     step = 2.0**-53
     values = [0.0, edges[0] - step, edges[0], edges[1] - step, edges[1], edges[-1] - step, edges[-1], 1 - step]
     assert draw_blocks(8, rates, Words(values)).tolist() == [1, 1, 2, 2, 3, 3, 0, 0]
-
-
-def test_every_block_gets_its_share():
-    drawn = draw_blocks(200_000, block_rates(0.1, 7), SimulationRandom(7))
-    shares = np.bincount(drawn, minlength=3) / len(drawn)
-    assert shares == pytest.approx([0.2, 0.1, 0.7], abs=0.005)
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.0, -0.1, float("nan")])
-def test_a_rate_out_of_range_is_refused(rate):
-    with pytest.raises(ValueError, match="probability"):
-        block_rates(rate, 7)
-
-
-@pytest.mark.parametrize("growth", [0.9, float("inf"), float("nan")])
-def test_a_growth_out_of_range_is_refused(growth):
-    with pytest.raises(ValueError, match="growth"):
-        block_rates(0.1, growth)
 
 
 @given(st.floats(0.01, 0.5), st.floats(0.01, 4.0))

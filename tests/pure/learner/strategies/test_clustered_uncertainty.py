@@ -47,15 +47,6 @@ def test_a_text_that_was_emptied_covers_nothing():
     assert sorted(groups[picks]) == [0, 1, 2, 3, 4, 5]
 
 
-def test_odd_texts_are_left_to_the_end():
-    """Three groups of forty and sixty texts like no other: the groups come first, which k-means alone misses."""
-    rng = np.random.default_rng(8)
-    odd = rng.normal(size=(60, 30))
-    odd /= np.linalg.norm(odd, axis=1, keepdims=True)
-    X = np.vstack([np.repeat(np.eye(30)[:3], 40, axis=0) + rng.normal(size=(120, 30)) * 0.03, odd])
-    assert set((spread_batch(X, np.ones(len(X)), 3) // 40).tolist()) == {0, 1, 2}
-
-
 def test_frequent_texts_stand_for_their_group():
     X, groups = texts()
     counts = np.ones(len(X))
@@ -87,12 +78,6 @@ def test_repeated_texts_are_chosen_last_and_once_each():
     assert set(X[picks[:2]].argmax(axis=1)) == {0, 1}
 
 
-def test_a_model_that_doubts_nothing_still_asks_for_as_many():
-    X, _groups = texts()
-    sure = LinearModel(np.zeros((3, 6)), np.array([500.0, 0.0, 0.0]), ("a", "b", "c"), "softmax")
-    assert len(ask(X, 12, model=sure)) == 12
-
-
 def test_of_very_many_candidates_the_heaviest_are_clustered():
     weights = np.ones(MOST_CLUSTERED + 50)
     weights[-60:] = 2.0
@@ -101,17 +86,3 @@ def test_of_very_many_candidates_the_heaviest_are_clustered():
     assert len(set(picks.tolist())) == 30
     # The sixty heavy ones come first; the last fifty of the light ones are beyond what is clustered.
     assert not np.isin(np.arange(MOST_CLUSTERED - 60, MOST_CLUSTERED - 10), picks).any()
-
-
-@pytest.mark.parametrize("counts", [np.ones(3), np.zeros(240), np.full(240, np.nan)])
-def test_counts_are_checked(counts):
-    X, _groups = texts()
-    with pytest.raises(ValueError, match="counts"):
-        ask(X, 3, counts=counts)
-
-
-def test_parameters_are_checked():
-    with pytest.raises(ValueError, match="measure"):
-        ClusteredUncertainty("variance")
-    with pytest.raises(ValueError, match="epsilon"):
-        ClusteredUncertainty(epsilon=0.0)

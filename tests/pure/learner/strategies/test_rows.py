@@ -35,12 +35,6 @@ def test_open_rows_are_the_list_of_them(total, taken, size, asked):
     assert found.only(asked).tolist() == [row for row in asked if row in listed]
 
 
-@pytest.mark.parametrize("taken", [[-1], [5], [2, 9]])
-def test_taken_rows_that_are_none_are_refused(taken):
-    with pytest.raises(ValueError, match="among the 5"):
-        OpenRows(5, np.array(taken))
-
-
 def test_a_watch_hears_how_many_were_taken_out():
     heard = []
     watched = WatchedRows(OpenRows(10, np.array([3])), heard.append)

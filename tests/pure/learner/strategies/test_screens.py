@@ -7,9 +7,7 @@ import pytest
 
 from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen
-from learner.strategies.random import RandomChoice
 from learner.strategies.secret_sample import SecretSample
-from learner.strategies.top_c import TopC
 from privacy.accounting.events import BernoulliScreenEvent, MinibatchSgdEvent
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.screening import RESOLUTION, REST_BITS
@@ -75,23 +73,3 @@ def test_secret_release_is_amplified_by_the_rate():
 def test_equal_rates_cost_nothing_and_different_ones_do():
     assert BernoulliScreenEvent(*BernoulliScreen(0.3, 0.3).rates).cost().epsilon == 0
     assert BernoulliScreenEvent(*BernoulliScreen(0.3, 0.2).rates).cost().epsilon > 0
-
-
-def test_strategies_that_may_not_fill_a_batch_say_so():
-    assert RandomChoice.fills_batch
-    assert TopC.fills_batch
-    assert not any(type(screen).fills_batch for screen in SCREENS)
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: BernoulliScreen(0.1, 0.2), "low must be"),
-        (lambda: BernoulliScreen(1.0, 0.2), "probability must lie"),
-        (lambda: BernoulliScreen(threshold=0.0), "threshold must lie"),
-        (lambda: SecretSample(0.0), "probability must lie"),
-    ],
-)
-def test_parameters_are_checked(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()

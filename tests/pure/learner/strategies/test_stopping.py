@@ -39,27 +39,3 @@ def test_frequent_texts_count_more():
     assert often_the_same > kappa(one, other, np.ones(4)) == 0
     rule = StabilizedPredictions(comparisons=1)
     assert rule.advise([one, other], np.array([9.0, 9.0, 1.0, 1.0])).moved == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(
-    ("values", "named"),
-    [({"threshold": 0.0}, "threshold"), ({"threshold": 1.1}, "threshold"), ({"comparisons": 0}, "comp")],
-)
-def test_parameters_are_checked(values, named):
-    with pytest.raises(ValueError, match=named):
-        StabilizedPredictions(**values)
-
-
-def test_shapes_are_checked():
-    with pytest.raises(ValueError, match="one shape"):
-        kappa(np.zeros(3, dtype=int), np.zeros(2, dtype=int), np.ones(3))
-    with pytest.raises(ValueError, match="weights"):
-        kappa(np.zeros(2, dtype=int), np.zeros(2, dtype=int), np.array([1.0, 0.0]))
-
-
-def test_labellings_that_agree_everywhere_never_agree_by_more_than_one():
-    """Shares of counts rarely add up to one exactly; the database takes no kappa above it."""
-    rng = np.random.default_rng(7)
-    for size in range(2, 200):
-        said = np.arange(size) % 2
-        assert 1 - 1e-9 < kappa(said, said, rng.integers(1, 50, size).astype(float)) <= 1

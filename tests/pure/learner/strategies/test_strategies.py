@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 from annotation.choices.catalogue import CATALOGUE
 from learner.linear_model import LinearModel
 from learner.strategies import random, scoring, top_c, uncertainty
-from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
+from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.catalogue import CHOICES
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.every_record import EveryRecord
 from learner.strategies.random import RandomChoice
 from learner.strategies.rows import OpenRows
-from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.secret_sample import SecretSample
-from learner.strategies.top_c import NoisyRanking, TopC
+from learner.strategies.top_c import TopC
 from learner.strategies.uncertainty import Uncertainty
 from privacy.accounting.events import (
     MinibatchSgdEvent,
@@ -25,7 +24,7 @@ from privacy.accounting.events import (
     SecretChoiceEvent,
     event_from_json,
 )
-from privacy.choices import BrokenRules, Kind
+from privacy.choices import Kind
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.top_c import select_top_c
@@ -174,13 +173,6 @@ def test_arguments_are_checked(strategy, candidates, n, message):
         chosen(strategy, candidates, n)
 
 
-@pytest.mark.parametrize("strategy", [strategy for strategy in STRATEGIES if strategy.needs_model])
-def test_unusable_models_are_refused(strategy):
-    narrow = LinearModel(np.zeros((1, 5)), np.zeros(1), ("no", "yes"))
-    with pytest.raises(ValueError, match="weights a class"):
-        chosen(strategy, np.arange(9), 3, model=narrow)
-
-
 def test_event_carries_what_the_choice_was(strategy):
     event = strategy.event_for(pool_size=120, picks=7, series="opened")
     assert event_from_json(event.to_json()) == event
@@ -197,26 +189,12 @@ def test_top_c_is_charged_for_its_place_in_the_series():
     assert costs == sorted(set(costs))
 
 
-def test_projects_find_strategies_by_name(strategy):
-    assert NAMED[strategy.name] is type(strategy)
-
-
 def test_the_catalogue_and_the_battery_hold_the_same_classes():
     assert set(NAMED.values()) == {type(strategy) for strategy in STRATEGIES}
 
 
 def test_who_asks_about_every_record_asks_about_those_that_come():
     assert type(EveryRecord().strategy()) is RandomChoice
-
-
-def test_settings_reach_the_strategy():
-    assert NoisyRanking.of({"selection_epsilon": 0.7}).strategy().scale == 0.7
-    assert TwoRates.of({"screen_high": 0.25, "screen_low": 0.125}).strategy().rates == (0.25, 0.125)
-    assert "rank_bernoulli" not in NAMED
-    with pytest.raises(BrokenRules, match="selection_rate"):
-        SecretBlocks.of({"selection_rate": 1.0})
-    with pytest.raises(TypeError, match="unexpected keyword argument 'p'"):
-        SecretBlocks(p=0.5)
 
 
 # Whoever declares a strategy elsewhere hands it to each of these.

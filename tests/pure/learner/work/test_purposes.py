@@ -1,13 +1,9 @@
-from typing import get_args
-
 import pytest
 from django.utils import translation
 
-from annotation.budget.words import what_words
 from annotation.wording import localized
-from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, SUGGEST_CLASSES, TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.strategies.uncertainty import MEASURE_WORDS, Measure, Uncertainty
+from learner.strategies.uncertainty import Uncertainty
 from privacy.accounting import events as ev
 
 
@@ -34,12 +30,6 @@ def test_free_work_is_told_in_one_language(strategy, english, german):
         assert localized(event.summary()) == german
 
 
-@pytest.mark.parametrize("measure", get_args(Measure))
-def test_every_measure_is_told(measure):
-    with translation.override("de"):
-        assert localized(MEASURE_WORDS[measure]) != MEASURE_WORDS[measure]
-
-
 def test_a_stored_operation_is_told_by_its_words():
     event = ev.event_from_json(ev.PostProcessingEvent("training on randomised answers").to_json())
     with translation.override("de"):
@@ -50,25 +40,3 @@ def test_a_stored_operation_is_told_by_its_words():
         assert localized(ev.PostProcessingEvent("a text of long ago").summary()).startswith(
             "a text of long ago, allein"
         )
-
-
-PURPOSES = [
-    (CHOOSE_QUESTIONS, "die Fragen einer Runde auswählen"),
-    (CHOOSE_BLOCK, "einen Block von Fragen geheim auswählen"),
-    (SUGGEST_CLASSES, "die Klassen vorschlagen, die eine Version für wahrscheinlich hält"),
-    (TRAIN_VERSION, "eine Version des Modells trainieren"),
-    (TRAIN_ON_GATE_OUTPUT, "eine Version des Modells auf dem trainieren, was durch die Schleuse kam"),
-    ("gate over an upload", "Schleuse über einen Upload"),
-    ("Count the queue", "Count the queue"),
-]
-
-
-@pytest.mark.parametrize(("purpose", "german"), PURPOSES)
-def test_an_entry_of_nothing_known_is_told_by_its_purpose(purpose, german):
-    """A purpose is stored as its English text, which the catalogue knows as a whole."""
-    stored = str.__str__(purpose)
-    asked = {"kind": "reserve", "subject": "", "purpose": stored, "event": {}, "uploads": {}}
-    with translation.override("en"):
-        assert what_words(**asked) == f"{purpose}."
-    with translation.override("de"):
-        assert what_words(**asked) == f"{german}."

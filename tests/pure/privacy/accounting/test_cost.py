@@ -45,12 +45,6 @@ def test_the_nearest_float_may_lie_below():
     assert Fraction(3 * 1.096159828147091e-47) < 3 * Fraction(1.096159828147091e-47)
 
 
-def test_nothing_done_costs_nothing_even_where_one_has_no_loss():
-    assert Cost(math.inf, 0.5, math.inf).times(0) == Cost(0.0, 0.0, 0.0)
-    assert Cost(math.inf, 0.5, 2.0).times(2) == Cost(math.inf, 1.0, 4.0)
-    assert Cost(math.inf).plus(Cost(1.0)).epsilon == math.inf
-
-
 @pytest.mark.parametrize("epsilon", [math.nan, -1.0])
 def test_what_is_no_amount_is_refused(epsilon):
     with pytest.raises(ValueError, match="epsilon"):

@@ -109,17 +109,6 @@ def test_objective_perturbation_density_ratio_on_the_line(records, other, w, eps
         assert abs(here - there) <= epsilon + 1e-9
 
 
-def test_objective_perturbation_of_2008_forgets_its_change_of_variables():
-    """Algorithm 2 of the slides: tilt of scale 2 / epsilon for epsilon itself. One record against a zero one."""
-    epsilon, total = 0.1, 0.1
-    scale = 2 / epsilon
-    loss = log_density([(1.0, 1)], 0.0, total=total, scale=scale) - log_density(
-        [(0.0, 1)], 0.0, total=total, scale=scale
-    )
-    assert loss == pytest.approx(math.log(1 + 0.25 / total) - epsilon / 4, rel=1e-9)
-    assert loss > 10 * epsilon
-
-
 @pytest.mark.parametrize(("epsilon", "n", "regularization"), [(1.0, 100, 0.1), (0.5, 1000, 0.01), (2.0, 50, 0.02)])
 def test_published_noise_parameter(epsilon, n, regularization):
     prime, extra = training.objective_perturbation(epsilon, n, regularization)

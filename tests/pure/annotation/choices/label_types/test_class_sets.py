@@ -24,12 +24,6 @@ def test_there_and_back_within_what_the_database_stores(places):
     assert places_of(number) == tuple(sorted(places))
 
 
-@given(st.lists(near | far, min_size=2, max_size=20))
-def test_equal_numbers_are_equal_sets(sets):
-    numbers = [number_of(places) for places in sets]
-    assert len(set(numbers)) == len(set(sets))
-
-
 @given(st.lists(st.frozensets(st.integers(0, 11), max_size=5), max_size=30))
 def test_members(sets):
     numbers = [number_of(places) for places in sets]

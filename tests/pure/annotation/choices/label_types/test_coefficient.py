@@ -28,8 +28,3 @@ def test_nominal_as_another_library_has_it():
     rows = [(task, person, value) for task, unit in enumerate(units) for person, value in enumerate(unit)]
     other = alpha_krippendorff(pd.DataFrame(rows, columns=["task", "worker", "label"]))
     assert krippendorff_alpha(units, nominal) == pytest.approx(other)
-
-
-def test_nothing_to_compare():
-    assert krippendorff_alpha([[1], [2]], nominal) is None
-    assert krippendorff_alpha([[1, 1], [1, 1]], ordinal) == 1.0

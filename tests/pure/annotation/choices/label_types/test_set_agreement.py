@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from nltk.metrics.agreement import AnnotationTask
 from nltk.metrics.distance import masi_distance
 
-from annotation.choices.label_types import set_agreement
 from annotation.choices.label_types.class_sets import number_of, set_members
 from annotation.choices.label_types.set_agreement import masi_alpha, masi_distances
 
@@ -49,19 +48,3 @@ def test_as_another_library_has_it():
     data = [(person, task, each) for task, q in enumerate(questions) for person, each in enumerate(q)]
     other = AnnotationTask(data=data, distance=masi_distance).alpha()
     assert masi_alpha([[number_of(each) for each in q] for q in questions]) == pytest.approx(other, abs=0.01)
-
-
-def test_sets_that_share_agree_more():
-    share, apart = number_of([0, 1]), number_of([2])
-    near = masi_alpha([[number_of([0]), share], [apart, apart], [share, share]])
-    far = masi_alpha([[number_of([0]), apart], [apart, apart], [share, share]])
-    assert near > far
-
-
-def test_ends_and_more_sets_than_are_compared_at_once(monkeypatch):
-    assert masi_alpha([[1], [2]]) is None
-    assert masi_alpha([[0, 0], [0, 0]]) == 1.0
-    questions = [[number_of([n % 7, n % 5]), number_of([n % 3])] for n in range(40)]
-    whole = masi_alpha(questions)
-    monkeypatch.setattr(set_agreement, "BLOCK", 3)
-    assert masi_alpha(questions) == pytest.approx(whole)

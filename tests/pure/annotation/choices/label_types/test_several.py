@@ -52,12 +52,6 @@ def test_nothing_is_agreed_on_only_where_most_say_so():
     assert kind.agreed([0, 0, number_of([1])]).choice == 0
 
 
-def test_files_name_the_classes():
-    kind, names = ChooseSeveral(2, True), ["a, b", 'c"', "d"]
-    assert kind.exported(number_of([0, 2]), names, None) == ["a, b", "d"]
-    assert kind.exported(0, names, None) == []
-
-
 @pytest.mark.parametrize(
     ("changed", "broken"),
     [

@@ -2,18 +2,9 @@ import pytest
 
 from annotation.choices.policies.base import WindowPolicy
 from annotation.choices.policies.catalogue import POLICIES, chosen_policy, policy_choice_of, policy_hides_selection
-from annotation.choices.policies.fixed_batches import Batches
-from annotation.choices.policies.hidden_windows import HiddenWindows
 from annotation.choices.policies.updates import BatchPolicy
-from privacy.choices import BrokenRules
 
 STREAM = {"oracle": "trusted", "arrival": "stream", "data_kind": "text"}
-
-
-def test_every_policy_that_projects_store_is_declared():
-    names = [policy.name for policy in POLICIES]
-    assert names == ["per_round", "flsw_hidden", "flmb"]
-    assert len({policy.label for policy in POLICIES}) == len(POLICIES)
 
 
 def test_a_pool_has_rounds_and_a_stream_everything_else():
@@ -21,14 +12,6 @@ def test_a_pool_has_rounds_and_a_stream_everything_else():
     sound = {where["arrival"]: {p.name for p in POLICIES if not p.sound.broken(where)} for where in (pool, STREAM)}
     assert sound["pool"] == {"per_round"}
     assert sound["stream"] == {"flsw_hidden", "flmb"}
-
-
-@pytest.mark.parametrize("policy", [HiddenWindows, Batches])
-@pytest.mark.parametrize("length", [None, 0])
-def test_a_window_has_a_length(policy, length):
-    with pytest.raises(BrokenRules) as refusal:
-        policy(window_length=length)
-    assert "window_length" in refusal.value.broken
 
 
 def test_only_hidden_windows_divide_by_a_public_number():
@@ -62,8 +45,3 @@ def test_each_refuses_numbers_that_it_has_not_and_asks_for_its_own(policy, said,
     found = chosen_policy({"update_policy": policy})
     assert found is not None
     assert found.broken_by(STREAM | said).keys() == broken
-
-
-def test_where_nothing_is_said_there_are_rounds():
-    assert policy_choice_of({}).name == "per_round"
-    assert chosen_policy({"update_policy": "yearly"}) is None

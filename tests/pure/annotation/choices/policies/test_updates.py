@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.policies.catalogue import policy_choice_of
-from annotation.choices.policies.fixed_batches import Batches, FixedBatches
+from annotation.choices.policies.fixed_batches import FixedBatches
 from annotation.choices.policies.hidden_windows import FixedWindows
 from annotation.choices.policies.per_round import PerRound
 from annotation.choices.policies.updates import Batch, BatchState
@@ -36,27 +35,6 @@ def test_due_exactly_when_nothing_is_missing(now, last, step):
 def test_labels_that_come_in_bulk_make_one_release():
     assert PerRound().labels_needed(labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
     assert PerRound().labels_needed(labels_now=900, labels_at_last_release=900, labels_per_release=50) == 50
-
-
-@pytest.mark.parametrize(("last", "step"), [(-1, 5), (0, 0)])
-def test_counts_are_checked(last, step):
-    with pytest.raises(ValueError, match="must be >="):
-        PerRound().labels_for_next_release(labels_at_last_release=last, labels_per_release=step)
-
-
-def test_unknown_policies_are_refused():
-    with pytest.raises(ValueError, match="yearly"):
-        policy_choice_of({"update_policy": "yearly"})
-
-
-def test_a_pool_trains_by_no_window():
-    with pytest.raises(ValueError, match="no pool trains by"):
-        Batches(window_length=5).labels_for_next_release(labels_at_last_release=0, labels_per_release=1)
-
-
-def test_a_stream_has_no_rounds():
-    with pytest.raises(ValueError, match="no stream updates by 'per_round'"):
-        PerRound().batches()
 
 
 POLICIES = [FixedWindows(5, denominator=2), FixedBatches(3), FixedBatches(1)]
@@ -112,14 +90,6 @@ def test_only_windows_can_hide(policy):
         assert policy.selection_visible
         with pytest.raises(NoProof, match="timing"):
             StreamEvent(0.5, 0.25, update, False, policy.schedule)
-
-
-@pytest.mark.parametrize(
-    "build", [lambda: FixedWindows(0, denominator=1), lambda: FixedWindows(2, denominator=0), lambda: FixedBatches(0)]
-)
-def test_lengths_are_checked(build):
-    with pytest.raises(ValueError, match="must be >= 1"):
-        build()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@ import numpy as np
 import pytest
 
 from annotation.data.readers.digests import (
-    BLANK,
-    image_digests,
     known_digests,
     payload_digests,
     rows_among,
@@ -37,13 +35,6 @@ def test_other_words_have_other_digests():
     assert not np.isin(text_digests(texts, key=KEY), text_digests(texts, key=OTHER)).any()
 
 
-def test_a_row_that_says_nothing_is_no_row():
-    assert text_digests(["", " \n", "?!", None], key=KEY).tolist() == [BLANK] * 4
-    assert payload_digests([{}, None], names=NAMES, key=KEY).tolist() == [BLANK] * 2
-    assert image_digests(np.zeros((2, 3, 3), dtype=np.uint8), key=KEY).tolist() == [BLANK] * 2
-    assert not len(known_digests([text_digests(["", "?"], key=KEY)]))
-
-
 def test_a_row_of_a_table_is_its_cells():
     row = payload_digests([{"amount": 3, "country": "Norway"}], names=NAMES, key=KEY)
     for same in ({"country": " norway", "amount": 3.0}, {"amount": 3.0000000001, "country": "NORWAY"}):
@@ -53,16 +44,6 @@ def test_a_row_of_a_table_is_its_cells():
     alone, beside = ({"amount": 0.0}, {"amount": 1.0, "country": "Norway"})
     assert payload_digests([alone], names=NAMES, key=KEY) == payload_digests([alone, beside], names=NAMES, key=KEY)[0]
     assert payload_digests([{"amount": -0.0}], names=NAMES, key=KEY) == payload_digests([alone], names=NAMES, key=KEY)
-
-
-@pytest.mark.parametrize("side", [4, 40])
-def test_an_image_is_its_pixels(side):
-    images = np.random.default_rng(1).integers(0, 256, size=(6, side, side), dtype=np.uint8)
-    images[5] = images[2]
-    digests = image_digests(images, key=KEY)
-    assert digests[5] == digests[2]
-    assert len(np.unique(digests)) == 5
-    assert image_digests(images[::2], key=KEY).tolist() == digests[::2].tolist()
 
 
 def test_places_of_known_rows_are_found():

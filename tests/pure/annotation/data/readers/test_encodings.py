@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.data.readers import cells, sources
-from annotation.data.readers.encodings import Encoding, settled_encoding
-from annotation.data.readers.parts import find_cuts
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import BadRow, Layout
 from annotation.data.readers.shapes import shape_of
@@ -57,12 +55,6 @@ def test_latin_1_and_windows_1252_differ_where_people_must_say():
     assert read(data, "windows-1252")[0] == ["über€"]
 
 
-def test_json_lines_and_tasks_too():
-    assert read('{"text": "Grüße"}\n'.encode("utf-16"), name="a.jsonl")[0] == ["Grüße"]
-    tasks = '[{"data": {"text": "Grüße"}}]'.encode("windows-1252")
-    assert read(tasks, "windows-1252", name="a.json")[0] == ["Grüße"]
-
-
 @pytest.mark.parametrize(
     ("data", "encoding", "rule"),
     [
@@ -104,30 +96,3 @@ def test_pieces_may_end_within_a_character(texts, size, encoding):
         patch.setattr(sources, "CHUNK_BYTES", size)
         found, bad = read(data, encoding)
     assert (found, bad) == (kept, [])
-
-
-@given(data=st.binary(max_size=200), encoding=st.none() | st.sampled_from(list(Encoding)))
-def test_no_bytes_crash_it(data, encoding):
-    try:
-        texts, bad = read(b"text\n" + data, encoding)
-    except InvalidUpload:
-        return
-    assert all(text.encode() for text in texts)
-    assert all(row.line >= 1 for row in bad)
-
-
-def test_a_bomb_in_another_encoding_is_stopped_at_the_limit():
-    bomb = gzip.compress(("text\n" + "ü\n" * 1_000_000).encode("utf-16"))
-    with pytest.raises(InvalidUpload, match="more than 100,000 bytes once unpacked"):
-        list(Upload(io.BytesIO(bomb), "a.csv.gz", layout(), maximum_bytes=100_000).batches())
-
-
-def test_such_a_file_is_read_in_one_piece():
-    data = ("text\n" + "hello\n" * 1000).encode("utf-16")
-    file = io.BytesIO(data)
-    upload = Upload(file, "a.csv", layout(), maximum_bytes=10**9)
-    assert find_cuts(upload, file, size=len(data), part_bytes=1000) == [0, len(data)]
-
-
-def test_utf_8_is_what_is_left():
-    assert settled_encoding(b"text", None) is Encoding.UTF_8

@@ -65,10 +65,6 @@ def test_a_list_of_tasks_is_told_from_other_files(head, name, kind):
     assert detect_format(io.BytesIO(head), name)[0] is kind
 
 
-def test_tasks_become_texts_without_a_look_at_the_answers():
-    assert read([task("a", "sport"), task("b"), task("c", "opera", "music")]) == (["a", "b", "c"], [])
-
-
 def test_answers_become_labels_by_majority():
     tasks = [task("a", "music"), task("b", "sport", "music", "sport"), {"data": {"text": "c"}, "completions": []}]
     tasks[2]["completions"] = [annotation("sport")]
@@ -109,25 +105,12 @@ def test_bad_tasks_are_named_by_their_place_and_the_reason():
     assert "secret" not in str(bad)
 
 
-@pytest.mark.parametrize("person", [3, "3", {"id": 3, "email": "ann@example.org"}])
-def test_one_persons_answers_alone(person):
-    tasks = [task("a", ("sport", 1), ("music", person), ("sport", 2)), task("b", ("sport", 1))]
-    layout = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), annotator="3")
-    assert read(tasks, layout) == ([("a", 1)], [BadRow(2, "topic", label_studio.NO_ANSWER)])
-
-
 def test_a_person_by_address_and_as_our_own_export_names_them():
     layout = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), annotator="ann@example.org")
     ours = annotation("music")
     ours["result"][0]["meta"] = {"annotator": "ann@example.org"}
     tasks = [task("a", ("music", {"id": 3, "email": "ann@example.org"}), ("sport", 1)), task("b", "sport", ours)]
     assert read(tasks, layout) == ([("a", 1), ("b", 1)], [])
-
-
-def test_only_answers_that_are_marked_as_true():
-    layout = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), answers="ground_truth")
-    tasks = [task("a", "sport", "sport", annotation("music", ground_truth=True)), task("b", "sport")]
-    assert read(tasks, layout) == ([("a", 1)], [BadRow(2, "topic", label_studio.NO_ANSWER)])
 
 
 def test_flat_entries_about_one_task_are_one_row():
@@ -192,20 +175,3 @@ def test_tasks_split_anywhere_between_pieces_stay_whole(texts, indent, size):
         rows, bad = read(data)
     good = [text for text in texts if text.strip() and "\0" not in text]
     assert (rows, len(bad)) == (good, len(texts) - len(good))
-
-
-@given(st.binary(max_size=200))
-def test_no_bytes_crash_the_reader(data):
-    try:
-        rows, bad = read(b"[" + data)
-    except InvalidUpload:
-        return
-    assert all(row.line >= 1 and row.reason for row in bad)
-    assert all(text.strip() for text in rows)
-
-
-def test_an_endless_task_is_refused(monkeypatch):
-    monkeypatch.setattr(label_studio, "MAXIMUM_TASK_CHARACTERS", 1000)
-    monkeypatch.setattr("annotation.data.readers.sources.CHUNK_BYTES", 100)
-    with pytest.raises(InvalidUpload, match="after task 1"):
-        read(json.dumps([task("a"), task("x" * 5000), task("b")]).encode())

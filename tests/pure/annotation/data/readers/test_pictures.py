@@ -9,7 +9,7 @@ from PIL import Image, PngImagePlugin
 
 from annotation.data.readers import images
 from annotation.data.readers.cells import BadCell
-from annotation.data.readers.images import PICTURE_BYTES, PICTURE_SIDE, read_image, webp_pixels
+from annotation.data.readers.images import PICTURE_BYTES, PICTURE_SIDE, read_image
 
 RED, BLUE = (230, 20, 20), (20, 20, 230)
 
@@ -75,19 +75,6 @@ def test_no_picture_is_kept_where_colours_show_all():
     assert read_image(saved(halves(80, 60), "PNG"), **size)[1] is not None
 
 
-def test_no_picture_is_kept_unasked_or_where_grey_values_show_all():
-    plain = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3))
-    assert read_image(saved(halves(9, 9), "PNG"), height=2, width=3)[1] is None
-    assert read_image(saved(plain, "PNG"), height=2, width=3, keep_picture=True)[1] is None
-    assert read_image(saved(plain, "PNG"), height=1, width=3, keep_picture=True)[1] is not None
-
-
-def test_a_small_picture_loses_no_pixel():
-    noise = np.random.default_rng(7).integers(0, 256, (200, 256, 3), dtype=np.uint8)
-    _grey, picture = read_image(saved(Image.fromarray(noise), "PNG"), height=2, width=3, keep_picture=True)
-    assert (np.asarray(opened(picture)) == noise).all()
-
-
 def test_a_cameras_turn_is_undone_in_both():
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned by a quarter, clockwise
@@ -135,36 +122,12 @@ def test_what_is_hidden_under_transparency_stays_hidden():
     assert opened(picture).convert("RGB").getextrema() == ((255, 255),) * 3
 
 
-@pytest.mark.parametrize(
-    ("size", "wanted"), [((3000, 1500), (2048, 1024)), ((1000, 4096), (500, 2048)), ((9000, 1), (2048, 1))]
-)
-def test_the_longest_side_is_bounded(size, wanted):
-    _grey, picture = read_image(saved(halves(*size), "PNG"), height=2, width=2, keep_picture=True)
-    assert (opened(picture).size, (picture.width, picture.height)) == (wanted, wanted)
-
-
 def test_the_bytes_are_bounded_even_of_noise():
     noise = Image.fromarray(np.random.default_rng(9).integers(0, 256, (PICTURE_SIDE, PICTURE_SIDE, 3), dtype=np.uint8))
     assert len(images.as_webp(noise)) > PICTURE_BYTES  # so a bound is needed
     _grey, picture = read_image(saved(noise, "JPEG", quality=95), height=2, width=2, keep_picture=True)
     assert len(picture.content) <= PICTURE_BYTES
     assert opened(picture).size == (picture.width, picture.height)
-
-
-@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
-def test_of_several_frames_the_first_is_kept(kind):
-    frames = [Image.new("RGB", (50, 50), colour) for colour in (RED, BLUE)]
-    data = saved(frames[0], kind, save_all=True, append_images=frames[1:], lossless=True)
-    _grey, picture = read_image(data, height=2, width=2, keep_picture=True)
-    assert near(opened(picture).getpixel((25, 25)), RED)
-    assert getattr(opened(picture), "n_frames", 1) == 1
-
-
-@pytest.mark.parametrize("options", [{}, {"lossless": True}, {"lossless": True, "exif": b"Exif\0\0" + bytes(20)}])
-@pytest.mark.parametrize("size", [(1, 1), (37, 5), (3000, 2)])
-def test_the_size_of_webp_is_read_off_its_head(options, size):
-    assert webp_pixels(saved(halves(*size), "WEBP", **options)) == size[0] * size[1]
-    assert webp_pixels(saved(halves(*size).convert("RGBA"), "WEBP", **options)) == size[0] * size[1]
 
 
 @pytest.mark.parametrize("kind", [b"VP8X", b"VP8L", b"VP8 "])
@@ -182,9 +145,3 @@ def test_a_webp_that_promises_too_many_pixels_is_not_even_opened(kind, monkeypat
     data = b"RIFF" + struct.pack("<I", 100) + b"WEBP" + kind + struct.pack("<I", 10) + heads[kind] + bytes(100)
     with pytest.raises(BadCell, match="has more than 16,777,216 pixels"):
         read_image(data, height=2, width=2)
-
-
-@pytest.mark.parametrize("place", [20, 40, -30])
-def test_a_cut_webp_is_named(place):
-    with pytest.raises(BadCell, match="not a readable PNG, JPEG or WebP image"):
-        read_image(saved(halves(300, 200), "WEBP")[:place], height=2, width=2)

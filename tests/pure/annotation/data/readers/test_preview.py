@@ -15,7 +15,7 @@ from annotation.data.readers.reading import Format, Upload
 from annotation.data.readers.rows import Layout
 from annotation.data.readers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
-from tests.pure.annotation.data.readers.test_parsers import GREY, IMAGE, archive, png
+from tests.pure.annotation.data.readers.test_parsers import GREY, archive, png
 
 TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))
 TABLE = Layout(
@@ -129,41 +129,6 @@ def test_the_first_rows_with_every_bad_cell():
         PreviewRow(7, (PreviewCell("more"), PreviewCell("ham"))),
     )
     assert seen.bad_count == 3
-
-
-def test_tables_show_numbers_and_categories_as_they_are_stored():
-    seen = preview(b"job,Age\ncook,1e2\nking,x\n", TABLE)
-    assert [(column.name, column.declared, column.role) for column in seen.columns] == [
-        ("Age", "age", "number"),
-        ("job", "job", "category"),
-    ]
-    assert [row.cells for row in seen.rows] == [
-        (PreviewCell("100"), PreviewCell("cook")),
-        (PreviewCell("x", checks.NOT_A_NUMBER), PreviewCell("king", checks.NOT_DECLARED)),
-    ]
-
-
-def test_names_are_shown_as_one_person():
-    layout = Layout(kind="text", text="text", contributor="who", contributor_required=True)
-    seen = preview(b"text,who\na, Ann \nb,\n", layout)
-    assert [row.cells[1] for row in seen.rows] == [PreviewCell("Ann"), PreviewCell("", cells.EMPTY)]
-
-
-def test_images_are_told_good_or_bad():
-    rows = preview(archive(**{"a.png": png(GREY), "b.png": b"no", "c.png": png(GREY)}), IMAGE, "a.zip").rows
-    assert [(row.line, row.is_bad) for row in rows] == [(1, False), (2, True), (3, False)]
-    header = ",".join(f"pixel_{place}" for place in range(6))
-    rows = preview(f"{header}\n1,2,3,4,5,6\n1,2,3,4,5,600\n".encode(), IMAGE).rows
-    assert [(row.line, row.is_bad) for row in rows] == [(2, False), (3, True)]
-
-
-def test_tasks_show_what_was_answered():
-    layout = Layout(kind="text", text="text", label="topic", classes=("x", "y"))
-    rows = preview(TASKS, layout, "a.json").rows
-    assert rows == (
-        PreviewRow(1, (), "has no answer that counts", "topic"),
-        PreviewRow(2, (PreviewCell("b"), PreviewCell("x"))),
-    )
 
 
 def test_a_long_file_is_read_no_further_than_its_first_piece():

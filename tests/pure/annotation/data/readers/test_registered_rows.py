@@ -60,26 +60,6 @@ def test_what_an_upload_would_call_bad_is_an_empty_slot_and_changes_no_other(tmp
     ]
 
 
-def test_a_column_without_a_single_value_is_all_slots(tmp_path):
-    texts = pa.nulls(3, pa.string())
-    assert {row["text"] for row in rows_of(write_table(tmp_path / "log", files=1, texts=texts, people=["A"] * 3))} == {
-        None
-    }
-
-
-def test_numbers_name_people_as_their_digits_do(tmp_path):
-    table = write_table(tmp_path / "log", files=1, texts=["a", "b"], people=[7, None])
-    assert [row["contributor"] for row in rows_of(table)] == [PEOPLE.of("7"), NOBODY]
-
-
-def test_bytes_that_are_no_text_are_a_slot(tmp_path):
-    broken = pa.Array.from_buffers(
-        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0\4\0\0\0"), pa.py_buffer(b"ok\xff\xfe")]
-    )
-    table = write_table(tmp_path / "log", files=1, texts=broken, people=["A", "B"])
-    assert [row["text"] for row in rows_of(table)] == ["ok", None]
-
-
 CELLS = st.lists(st.none() | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=6), max_size=30)
 
 
@@ -142,11 +122,6 @@ def test_a_file_is_cut_between_row_groups_and_its_parts_hold_its_rows_in_their_o
     found = [row for part in parts for batch in table_rows(store, part, COLUMNS, PEOPLE) for row in batch.to_pylist()]
     assert found == rows_of(table)
     assert [row["text"] for row in found] == texts
-
-
-def test_a_file_without_rows_is_one_part():
-    empty = PoolFile(0, "empty.parquet", "", 3, 0)
-    assert list(parts_of(empty, ())) == list(parts_of(empty, (0, 0))) == [empty]
 
 
 def test_spoiled_pages_quote_nothing(tmp_path):

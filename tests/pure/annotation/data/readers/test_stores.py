@@ -1,8 +1,5 @@
-import os
-
 import pytest
 
-from annotation.data.readers import stores
 from annotation.data.readers.stores import FolderTable
 from annotation.data.services.registered import store_at
 from annotation.errors import InvalidUpload
@@ -28,22 +25,6 @@ def test_parquet_files_of_all_folders_are_listed_and_what_writers_leave_is_not(r
     for name in ("_SUCCESS", ".part-0.parquet.crc", "_part-9.parquet", "read.me"):
         (table / name).write_text("x")
     assert names(table) == ["day=2/part-0.parquet", "part-0.parquet", "part-1.parquet", "part-2.parquet"]
-
-
-def test_a_single_file_is_a_table(root):
-    table = write_table(root / "log")
-    (found,) = store_at((table / "part-1.parquet").as_uri(), slug="a").listed()
-    assert found.size == (table / "part-1.parquet").stat().st_size
-
-
-def test_a_file_written_again_has_another_version(root):
-    table = write_table(root / "log", files=1)
-    store = store_at(table.as_uri(), slug="a")
-    before = store.listed()
-    content = (table / "part-0.parquet").read_bytes()
-    os.utime(table / "part-0.parquet", ns=(1, 1))
-    assert store.listed() != before
-    assert store.read(before[0], 3, 5) == content[3:8]
 
 
 @pytest.mark.parametrize("what", ["nothing", "read.me"])
@@ -99,15 +80,3 @@ def test_names_in_a_folder_are_told_by_their_end_and_not_through_a_link(root, tm
     (root / "out").symlink_to(tmp_path)
     with pytest.raises(InvalidUpload, match="lies outside"):
         FolderTable(root, root).names_in("out", (".json",))
-
-
-def test_too_many_files_are_refused(root, monkeypatch):
-    monkeypatch.setattr(stores, "MOST_FILES", 2)
-    with pytest.raises(InvalidUpload, match="more than 2 Parquet files"):
-        names(write_table(root / "log"))
-
-
-def test_a_bucket_needs_a_site_whose_files_lie_in_one(settings):
-    settings.POOL_SOURCES = ["s3://lake"]
-    with pytest.raises(InvalidUpload, match="by sites alone whose own files lie in a bucket"):
-        store_at("s3://lake/log", slug="a")

@@ -9,8 +9,3 @@ def test_a_population_is_named_with_the_declared_number():
 
 def test_a_project_without_one_says_so():
     assert "outside any common limit" in account_limit_words({"unit": "contributor", "population": ""})
-
-
-def test_answers_and_earlier_cards_say_nothing():
-    assert account_limit_words({"unit": "answer", "population": ""}) == ""
-    assert account_limit_words({"unit": "record"}) == ""
