@@ -202,13 +202,3 @@ def test_a_budget_is_told_once_at_four_fifths_of_its_limit_and_the_stop_that_fol
     ((_kind, name, place),) = [row for row in told() if row[0] == "waiting"]
     assert name == "lead"
     assert place.startswith("cannot_pay after ")
-
-
-def test_of_a_secret_sample_no_letter_about_questions_is_written():
-    manager = reached("lead")
-    project = learning.open_secret(manager)
-    learning.fill_trusted(project)
-    reached("idle", project, Role.ANNOTATOR)
-    learning.work_off(project)
-    notices.record_notices()
-    assert told() == []

@@ -89,14 +89,6 @@ def test_a_corrupt_file_is_a_fault_and_no_download(project):
     assert "digest" in answer.json()["detail"]
 
 
-def test_rounds_say_what_chose_with_which_model(project):
-    body = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/rounds").json()
-    assert [(row["number"], row["strategy"], row["model_version"]) for row in body] == [
-        (2, "top_c", 1),
-        (1, "random", None),
-    ]
-
-
 def told_outside(project, blocks, monkeypatch) -> list[str]:
     """Run a project of secret blocks with these coins; return what routes, page and card say, digests and times off."""
     monkeypatch.setattr(selection, "draw_blocks", lambda n, rate, rng: np.full(n, blocks, dtype=np.uint8))

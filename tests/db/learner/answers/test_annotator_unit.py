@@ -1,12 +1,10 @@
 import json
 import threading
-from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
 from annotation.budget.presenters import budget_sheets
-from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, QueryState
 from annotation.projects.services import configuring
@@ -78,17 +76,6 @@ def test_what_one_person_may_move_is_paid_once_and_never_exceeds_what_is_declare
     assert (event.unit, event.questions_per_annotator, event.n_classes) == ("annotator", CAP, 2)
     assert event.epsilon == pytest.approx(3.0)
     assert 8.999 * 10**9 < paid.epsilon_nano <= 9 * 10**9
-
-
-@pytest.mark.parametrize(("cap", "times"), [(1, 1), (2, 1), (7, 1), (30, 2), (999, 5)])
-@pytest.mark.parametrize("epsilon", [0.7, 4.0, 20.0])
-def test_the_charge_is_what_is_declared_for_any_cap(cap, times, epsilon):
-    choice = RandomizedConsensus(
-        answers_epsilon=epsilon, answers_unit="annotator", answers_cap=cap, randomizations=times
-    )
-    cost = choice.event(n_classes=18).cost(adjacency="replace")
-    assert 0 < cost.epsilon <= epsilon
-    assert Decimal(cost.epsilon) > Decimal(epsilon) * Decimal("0.999")
 
 
 def test_nobody_is_asked_more_than_the_cap_and_is_told_that_their_work_is_done(crowd):

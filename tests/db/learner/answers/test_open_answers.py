@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from annotation.budget.services.document import statement_json
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Consensus, Membership, Project, Query
-from annotation.projects.services import configuring, kinds
+from annotation.projects.services import configuring
 from annotation.projects.services.answers_accounts import open_answers_account
 from annotation.questions.services import labels, queue
 from annotation.review.services import reviewing
@@ -166,17 +166,6 @@ def test_who_pays_for_each_training_cannot_declare_its_answers_open_later():
         )
     project.refresh_from_db()
     assert project.labels_account is not None
-
-
-def test_another_kind_brings_the_account_back_and_takes_it_away():
-    owner = make_user()
-    project = open_answers()
-    kinds.change_kind(project=project, preset="pool-experts", unit="record", actor=owner)
-    project.refresh_from_db()
-    assert project.labels_account is None
-    kinds.change_kind(project=project, preset="voice-crowd", unit="contributor", labels_epsilon=5.0, actor=owner)
-    project.refresh_from_db()
-    assert project.labels_account.unit == "answer"
 
 
 def test_the_database_wants_an_account_of_secret_answers_and_none_of_open_ones():

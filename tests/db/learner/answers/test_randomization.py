@@ -7,25 +7,21 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from annotation.budget.lines import WantedLines, statement_page
-from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration, InvalidUpload, UndoRefused
 from annotation.models import Label, Membership, Query
 from annotation.people.services import limits
 from annotation.projects.services import configuring, lifecycle
-from annotation.questions.services import correcting, labelling, labels, queue
+from annotation.questions.services import correcting, labels, queue
 from annotation.review.services import reviewing
-from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.pools import answers as answer_selectors
 from learner.pools import selectors
-from learner.pools.configuration import answers_event_of
 from learner.releases import storage
 from learner.rounds import next_step
 from learner.rounds.services import loop, training
 from learner.rounds.services.closing import delete_project
-from learner.simulation.crowd import CrowdSettings
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.ledger import services as ledger
@@ -33,11 +29,10 @@ from privacy.ledger.audit import audit_accounts
 from privacy.ledger.counter import site_counter
 from privacy.ledger.entries import broken_rule
 from privacy.ledger.models import EntryKind, LedgerEntry
-from privacy.ledger.selectors import can_pay
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom
 from tests import learning
-from tests.factories import make_annotators, make_user, open_preset, write_settings
+from tests.factories import make_annotators, make_user, write_settings
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -409,39 +404,6 @@ def test_a_live_crowd_chooses_learns_and_beats_what_costs_nothing():
     assert [one.selected for one in chosen[:3]] == [8, 8, 8]
     assert accuracy_of(releases[-1]) >= 0.9
     assert LedgerEntry.objects.filter(account=project.pool_account, kind="reserve").count() == 1
-
-
-def test_a_crowd_whose_answers_are_not_randomised_may_be_asked_so_too():
-    project = learning.open_crowd(make_user(), selection="clustered_uncertainty", repeat_votes=False)
-    learning.fill_crowd(project)
-    release = learning.run_to_release(project, make_user(), version=2)
-    assert release.state == "released"
-    assert set(Round.objects.filter(project=project).values_list("strategy", flat=True)) == {"clustered_uncertainty"}
-
-
-def test_a_limited_annotation_budget_limits_a_spread_round():
-    project = open_randomized(selection="clustered_uncertainty")
-    labelling.set_label_budget(project=project, labels_limit=15, money_limit=None, price_per_label=None, currency="")
-    learning.fill_crowd(project)
-    make_annotators(project, 3)
-    learning.work_off(project)
-    assert Query.objects.filter(project=project, state="open").count() == 5
-
-
-def test_the_preset_opens_with_what_was_simulated_best():
-    project = open_preset(make_user(), "voice-crowd")
-    simulated = CrowdSettings.of({})
-    chosen = RandomizedConsensus.of(project.settings)
-    assert project.settings["label_randomizer"] == "randomized_consensus"
-    assert (project.estimator, project.selection) == ("channel", "clustered_uncertainty")
-    assert (project.features, project.settings["text_columns"]) == ("static_encoder", StaticEncoder.width())
-    assert chosen.epsilon_once == simulated.epsilon_once
-    assert (chosen.response_classes == "top_k") == simulated.answers_event(2).uses_prior
-    assert (project.round_size, project.labels_per_release) == (simulated.round_size, simulated.round_size)
-    assert project.overlap == simulated.overlap
-    event = answers_event_of(project)
-    assert event == simulated.answers_event(2)
-    assert can_pay(project.labels_account, [event])
 
 
 def test_card_and_statement_say_how_answers_left(crowd):

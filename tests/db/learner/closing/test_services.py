@@ -1,7 +1,6 @@
 import json
 import os
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,11 @@ from django.core.management import call_command
 from django.db import IntegrityError, connections, transaction
 from django.urls import reverse
 
-from annotation.errors import InvalidConfiguration, LinkEnded, ProjectClosed
+from annotation.errors import InvalidConfiguration, ProjectClosed
 from annotation.models import Assignment, Dataset, Job, Label, Membership, Project, Query, Record, Role
 from annotation.models.retention import Deletion
-from annotation.people.services import invitations, members
-from annotation.projects.services import lifecycle, opening
+from annotation.people.services import members
+from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
 from learner.errors import ReleaseBuried
 from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
@@ -119,25 +118,6 @@ def test_pages_and_routes_of_an_archived_project_only_read(client, manager, rele
     records = reverse("api:post_records", args=[released.slug])
     answer = program.post(records, json.dumps({"records": [{"text": "a"}]}), content_type="application/json")
     assert answer.status_code == 409
-
-
-def test_lists_hide_archived_projects_unless_asked(client, project) -> None:
-    page = reverse("annotation:projects")
-    assert project.name in client.get(page).content.decode()
-    client.post(reverse("learner:set_archived", args=[project.slug]), {"archived": "yes"})
-    assert project.name not in client.get(page).content.decode()
-    assert project.name in client.get(page, {"closed": ""}).content.decode()
-    client.post(reverse("learner:set_archived", args=[project.slug]), {"archived": "no"})
-    assert Project.objects.get().state == "paused"
-
-
-def test_nobody_joins_an_archived_project(project, manager) -> None:
-    _, secret = invitations.create_invitation(
-        project=project, owner=manager, role=Role.ANNOTATOR, maximum_uses=1, lifetime=timedelta(days=1)
-    )
-    lifecycle.archive_project(project=project)
-    with pytest.raises(LinkEnded):
-        invitations.find_invitation(secret=secret)
 
 
 def test_a_deletion_wants_the_short_name_typed(client, project) -> None:
@@ -248,12 +228,3 @@ def test_the_database_keeps_the_tombstone(released) -> None:
     with refused("learner_release_stays"):
         ModelRelease.objects.update(guarantee=[])
     assert Dataset.objects.filter(pk=dataset.pk).exists()
-
-
-def test_a_new_project_never_takes_a_deleted_ones_name(project, manager) -> None:
-    delete(project)
-    again = opening.create_project(
-        name=project.name, preset="pool-experts", owner=manager, data_kind="text", classes=["a", "b"], question="Which?"
-    )
-    assert again.slug != project.slug
-    assert again.pool_account.scope != project.pool_account.scope

@@ -93,18 +93,6 @@ def test_words_about_classes_are_a_model_before_any_answer_and_stand_beside_ever
     assert beaten_by(release) in {expected, "constant" if measured.correct <= measured.constant_correct else expected}
 
 
-@pytest.mark.parametrize("number", [2, 3])
-def test_classes_start_from_their_names_where_an_encoder_reads_them(number):
-    names = ["apple pie", "power drill", "rain coat"][:number]
-    project = opened(names)
-    start = described_prior(project)
-    said = featurizer_of(project).transform(["an apple", "a drill", "the rain"][:number])
-    assert start.leaders(start.decision_function(said)).tolist() == list(range(number))
-    # To hashed words a name means nothing, and nothing stands beside the releases that nobody wrote.
-    assert described_prior(opened(names, features="standard")) is None
-    assert described_model(project) is None
-
-
 @pytest.mark.parametrize("estimator", ["logistic", "logistic_gaussian", "logistic_output"])
 def test_logistic_regression_leans_on_examples_and_never_on_names_or_a_sentence(estimator):
     delta = {"training_delta": 1e-6 if estimator == "logistic_gaussian" else 0.0}

@@ -1,11 +1,9 @@
-import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
 
 from annotation.models import Dataset
 from learner import tasks
 from learner.models import Evaluation, ModelRelease
-from learner.pools import features
 from learner.pools.keys import EVALUATE_RELEASE_TASK
 from learner.rounds.services import loop
 from tests import learning
@@ -46,11 +44,3 @@ def test_a_test_set_that_comes_later_is_measured_too(project, release, monkeypat
     loop.advance_projects()
     assert measure not in sent
     assert list(Evaluation.objects.order_by("pk").values_list("examples", flat=True)) == [60, 10]
-
-
-def test_accuracy_is_what_the_released_weights_get_right(project, release):
-    tested = Dataset.objects.get(project=project, role="public_test")
-    X = features.open_features(tested)
-    scores = X @ np.array(release.weights["coef"][0]) + release.weights["intercept"][0]
-    truth = np.array(list(tested.records.order_by("row_number").values_list("label", flat=True)))
-    assert release.evaluations.get().correct == int(((scores > 0) == truth).sum())

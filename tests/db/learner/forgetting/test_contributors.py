@@ -5,16 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.db import connections
 from django.db.models import Max
 
-from annotation.data.services import drafts
 from annotation.data.services import forgetting as records
 from annotation.data.services.label_files import ExportFormat, export_labels
-from annotation.errors import ForgettingRefused
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.retention import Forgetting
 from annotation.questions.services import flags, labels, queue
@@ -153,17 +150,6 @@ def test_open_questions_are_withdrawn_and_leases_end() -> None:
     assert not undoable_assignments(annotator).exists()
 
 
-def test_files_that_wait_for_a_look_are_thrown_away(project) -> None:
-    """Nobody knows yet whom they name."""
-    file = ContentFile(b"text,contributor\nan apple,anna\n", name="next.csv")
-    draft = drafts.keep_draft(
-        project=project, file=file, name="next.csv", role="pool", bad_rows="keep_good", owner=project.created_by
-    )
-    forget(project)
-    assert not project.upload_drafts.exists()
-    assert not default_storage.exists(draft.upload.name)
-
-
 def test_later_models_are_trained_and_stay_charged_like_any(project) -> None:
     """The loop goes on over empty slots."""
     forget(project)
@@ -200,28 +186,6 @@ def png_archive(db):
     return project, dataset
 
 
-def test_a_table_made_after_the_forgetting_has_zero_rows_too() -> None:
-    """Features may be made for the first time only then; nothing of an empty slot is one of the columns' values."""
-    columns = [{"name": "amount", "low": 0.0, "high": 9.0}, {"name": "shop", "categories": ["a", "b"]}]
-    project = learning._open("pool-experts", make_user(), {"columns": columns}, data_kind="table")
-    dataset = Dataset.objects.create(
-        project=project, job=project.jobs.create(kind="import"), name="rows", state="ready", row_count=3
-    )
-    Record.objects.bulk_create(
-        Record(
-            dataset=dataset,
-            row_number=row,
-            payload={"amount": 5.0, "shop": "b"},
-            contributor=records.pseudonym_of(ANNA if row == 1 else "ben"),
-        )
-        for row in range(3)
-    )
-    forget(project)
-    found = matrix_of(dataset)
-    assert found[[0, 2]].any(axis=1).all()
-    assert not found[1].any()
-
-
 def test_a_crowd_project_forgets_records_and_keeps_what_passed() -> None:
     """Gate output names nobody and was shown; an upload that is not through yet goes through without them."""
     project = learning.open_crowd(make_user())
@@ -247,22 +211,6 @@ def test_the_request_is_remembered_by_a_keyed_digest_alone(project, settings) ->
     assert request.reference == records.reference_of(project=project, contributor=pseudonym)
     settings.PSEUDONYM_KEY = "x" * 64
     assert request.reference != records.reference_of(project=project, contributor=records.pseudonym_of(ANNA))
-
-
-def test_asked_twice_is_asked_once_and_the_second_time_there_is_nothing(project) -> None:
-    """Spaces around the name make no other person."""
-    first = records.request_forgetting(project=project, name=ANNA, actor="manager", send=False)
-    assert records.request_forgetting(project=project, name=f" {ANNA} ", actor="manager", send=False) == first
-    rounds_forgetting.forget_contributor(job_id=first.job_id)
-    with pytest.raises(ForgettingRefused, match="No record"):
-        records.request_forgetting(project=project, name=ANNA, actor="manager", send=False)
-
-
-def test_it_waits_for_uploads_that_are_read(project) -> None:
-    """What an import has read of the file is out of reach."""
-    Dataset.objects.create(project=project, job=project.jobs.create(kind="import"), name="second")
-    with pytest.raises(ForgettingRefused, match="being read"):
-        records.request_forgetting(project=project, name=ANNA, actor="manager", send=False)
 
 
 @pytest.mark.one_in(3)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.data.services import retention
 from annotation.models import Assignment, Dataset, Label, Query, Record, Report, Role
-from annotation.models.history import Action, ProjectChange
+from annotation.models.history import Action
 from annotation.models.retention import SlotMark
 from learner.pools import features
 from learner.rounds.services import forgetting
@@ -120,24 +120,6 @@ def test_answers_go_with_the_record_behind_them_and_young_ones_stay() -> None:
     assert Record.objects.get(emptied=True).pk == old.record_id
 
 
-def test_nothing_is_old_yet_and_the_other_periods_go_on() -> None:
-    project = make_project()
-    answered(project, days=20)
-    report = Report.objects.create(
-        project=project,
-        query=Query.objects.get(),
-        annotator=make_user(),
-        kind="comment",
-        comment="settled long ago",
-        resolved_at=days_ago(90),
-        resolved_by=make_user("manager"),
-    )
-    keep(project, answers=30, comments=30)
-    assert apply(project) == {"comments": 1}
-    assert not Report.objects.filter(pk=report.pk).exists()
-    assert not Query.objects.filter(emptied=True).exists()
-
-
 def test_comments_go_once_they_are_settled_and_old() -> None:
     project, manager = make_project(), make_user()
     (query,) = open_records(project)
@@ -179,14 +161,6 @@ def test_the_log_loses_old_lines_only_and_only_so() -> None:
         keep(project, actions=89)
     assert apply(project) == {"actions": 1}
     assert set(Action.objects.values_list("actor", "target__actions")) == {("0 days", None), ("", 1)}
-
-
-def test_a_change_of_the_periods_is_part_of_the_history() -> None:
-    project = make_project()
-    keep(project, records=30, comments=365, uploads=90, actions=1095)
-    assert ProjectChange.objects.get().fields == {"keep_records_days": [None, 30]}
-    keep(project, records=30, comments=365, uploads=90, actions=1095)
-    assert ProjectChange.objects.count() == 1
 
 
 def test_the_page_shows_what_goes_and_changes_the_periods(project) -> None:

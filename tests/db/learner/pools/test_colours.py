@@ -74,16 +74,6 @@ def test_principal_directions_are_found_in_colours_at_the_same_price():
     assert accuracy(project) >= 0.9
 
 
-def test_files_of_grey_projects_are_what_they_were():
-    dataset = uploaded(opened(), seed=3, number=6)
-    stored = np.load(dataset.pixels.path)
-    assert (stored.shape, stored.dtype) == ((6, 8, 8), np.uint8)
-    coloured = np.load(uploaded(opened(image_colours="colour"), seed=3, number=6).pixels.path)
-    brightness = np.rint(coloured @ [0.299, 0.587, 0.114])
-    assert (coloured.shape, coloured.dtype) == ((6, 8, 8, 3), np.uint8)
-    assert np.abs(brightness - stored).max() <= 1
-
-
 def test_an_emptied_slot_is_black_in_every_colour():
     dataset = uploaded(opened(image_colours="colour"), seed=4, number=6)
     Record.objects.filter(dataset=dataset, row_number=2).update(emptied=True, label=None, metadata=None)

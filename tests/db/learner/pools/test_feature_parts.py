@@ -1,5 +1,4 @@
 import os
-import signal
 import time
 from datetime import timedelta
 
@@ -84,19 +83,6 @@ def die_at(number):
     return tell
 
 
-@pytest.mark.slow
-def test_features_of_several_uploads_tell_one_course(monkeypatch):
-    monkeypatch.setattr(features, "BATCH_ROWS", 5)
-    monkeypatch.setattr(features, "PART_BATCHES", 2)
-    project = learning.open_trusted(make_user())
-    for seed in (1, 2):
-        learning.upload(project, [[text] for text in learning.sentences(30, seed=seed)], ["text"])
-    told = []
-    uploads = list(Dataset.objects.filter(project=project).order_by("pk"))
-    features.stacked_features(uploads, dimension=16, tell=lambda done, total: told.append(done / total))
-    assert told == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6]
-
-
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeypatch, processes):
@@ -108,15 +94,6 @@ def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeyp
     assert len(rows) == 5
     assert FeatureMatrix.objects.count() == 1
     assert kept(large.project) == []
-
-
-def test_a_table_has_the_same_bytes_in_parts(cut_small, monkeypatch):
-    project = learning.open_table(make_user(), COLUMNS)
-    rows = [[str(number % 90) if number % 7 else "", ("Bonn", "Köln", "Rom")[number % 3]] for number in range(70)]
-    dataset = learning.upload(project, rows, ["age", "town"])
-    expected = made_in_one_piece(dataset, monkeypatch)
-    made = features.ensure_matrix(dataset)
-    assert (made.sha256, made.rows) == expected
 
 
 @pytest.mark.one_in(2)
@@ -136,31 +113,6 @@ def test_an_emptied_record_has_zeros_in_parts_as_well(cut_small, monkeypatch, da
     assert not X[17].any()
     assert X[16].any()
     assert X[18].any()
-
-
-@pytest.mark.slow
-def test_features_whose_rows_are_gone_are_not_put_together(large):
-    large.row_count += 1
-    with pytest.raises(LookupError, match="are gone"):
-        features.ensure_matrix(large)
-    assert kept(large.project) == []
-    assert not FeatureMatrix.objects.exists()
-
-
-@pytest.mark.slow
-def test_what_a_gate_let_out_is_made_in_parts_as_well(cut_small, monkeypatch):
-    project = learning.open_crowd(make_user())
-    rows = [[f"request {number % 36}", str(number)] for number in range(36 * 60)]
-    dataset = learning.upload(project, rows, ["text", "contributor"])
-    expected = made_in_one_piece(dataset, monkeypatch)
-    assert expected[1] > 32
-    with pytest.raises(Killed):
-        features.ensure_matrix(dataset, die_at(2))
-    made_before = counted(monkeypatch)
-    made = features.ensure_matrix(dataset)
-    assert (made.sha256, made.rows) == expected
-    assert made_before == [(32, expected[1])]
-    assert kept(project) == []
 
 
 def test_whoever_takes_over_goes_on_with_the_parts_that_were_made(large, monkeypatch):
@@ -231,16 +183,6 @@ def test_parts_made_before_a_record_was_emptied_are_of_no_more_use_and_go_with_i
 
 
 @pytest.mark.slow
-def test_parts_of_another_featuriser_are_not_taken(large, monkeypatch):
-    with pytest.raises(Killed):
-        features.ensure_matrix(large, die_at(4))
-    monkeypatch.setattr(features.featurizer_of(large.project).__class__, "version", "another")
-    rows = counted(monkeypatch)
-    assert features.ensure_matrix(large).version == "another"
-    assert len(rows) == 5
-
-
-@pytest.mark.slow
 def test_whoever_comes_second_takes_the_file_of_the_first(large, monkeypatch):
     """The second begins with parts that are kept; the first has stored the file and forgotten them before it reads."""
     with pytest.raises(Killed):
@@ -281,23 +223,6 @@ def test_features_nobody_put_together_are_swept_away_with_their_files():
     ]
 
 
-@pytest.mark.slow
-def test_a_living_holder_keeps_its_parts_by_making_more(large):
-    """Half a day passes while the file is made, and the clock sweeps after each part."""
-    swept = []
-
-    def sweep(done, total):
-        made = kept(large.project)
-        if made:
-            then = time.time() - 13 * 3600
-            for name in made[:-1]:
-                os.utime(default_storage.path(name), (then, then))
-        swept.append(features.forget_abandoned())
-
-    features.ensure_matrix(large, sweep)
-    assert swept == [0] * 5
-
-
 def test_no_process_outlives_an_attempt_that_ends(large):
     started = []
 
@@ -310,18 +235,3 @@ def test_no_process_outlives_an_attempt_that_ends(large):
         features.ensure_matrix(large, end)
     assert started[-1]
     assert not batch_workers()
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_costs_its_batch_alone(large, monkeypatch):
-    expected = made_in_one_piece(large, monkeypatch)
-    killed = []
-
-    def kill(done, total):
-        if done in {1, 3}:
-            killed.append(max(batch_workers()))
-            os.kill(killed[-1], signal.SIGKILL)
-
-    made = features.ensure_matrix(large, kill)
-    assert len(set(killed)) == 2
-    assert (made.sha256, made.rows) == expected

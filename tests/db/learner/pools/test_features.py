@@ -41,16 +41,6 @@ def test_a_gap_in_the_row_numbers_is_found(project):
         features.ensure_matrix(dataset)
 
 
-def test_stacked_files_read_as_one_matrix():
-    parts = [np.arange(6, dtype=np.float32).reshape(3, 2), 10 + np.arange(4, dtype=np.float32).reshape(2, 2)]
-    whole = np.concatenate(parts)
-    stacked = features.StackedMatrix(parts, dimension=2)
-    assert (len(stacked), stacked.shape) == (5, (5, 2))
-    rows = np.array([4, 0, 3, 2])
-    np.testing.assert_array_equal(stacked[rows], whole[rows])
-    np.testing.assert_array_equal(stacked[1:4], whole[1:4])
-
-
 def test_image_features_come_from_the_pixel_file():
     project = learning.open_images(make_user())
     images = np.random.default_rng(1).integers(0, 256, size=(7, 4, 4), dtype=np.uint8)

@@ -4,7 +4,6 @@ A stand-in keeps them in memory here; `make test-hosts` has a real store.
 """
 
 import hashlib
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -94,28 +93,6 @@ def test_a_copy_that_goes_between_two_lines_is_made_again(elsewhere):
 
     assert files.open_stored("features/1/x.npy", digest, read) == b"x"
     assert len(elsewhere.fetched) == 2
-
-
-def test_copies_take_no_more_room_than_they_may(elsewhere, settings):
-    settings.FILE_CACHE_BYTES = 25
-    for number in range(4):
-        digest = keep(f"features/1/{number}.npy", b"0123456789")
-        os.utime(file_cache.copy_of(f"features/1/{number}.npy", digest), (number, number))
-    assert copies() == ["2.npy", "3.npy"]
-    digest = keep("features/1/large.npy", bytes(100))
-    file_cache.copy_of("features/1/large.npy", digest)
-    assert copies() == ["large.npy"]
-
-
-def test_a_copy_goes_with_its_file(elsewhere):
-    for name in ("features/1/x.npy", "features/1/y.npy"):
-        file_cache.copy_of(name, keep(name, b"x"))
-    assert file_cache.sweep() == 0
-    # As another host would delete it.
-    elsewhere.delete("features/1/x.npy")
-    assert file_cache.sweep() == 1
-    files.delete("features/1/y.npy")
-    assert copies() == []
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Role
@@ -8,7 +8,6 @@ from annotation.questions.services import labels, queue
 from learner.models import FeatureMatrix, FeatureProjection
 from learner.pools import features
 from learner.pools.configuration import featurizer_of, finding_of
-from learner.rounds.next_step import Step, project_status
 from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.errors import BudgetExceeded
@@ -115,13 +114,6 @@ def test_an_account_that_cannot_pay_lets_nothing_be_read(project, monkeypatch):
     assert not FeatureProjection.objects.exists()
 
 
-def test_the_lock_is_free_afterwards(project):
-    features.ready_featurizer(project)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", [features.LOCK])
-        assert cursor.fetchone() == (0,)
-
-
 def test_the_forecast_counts_the_directions_until_they_are_paid(project):
     write_settings(
         project,
@@ -137,18 +129,6 @@ def test_the_forecast_counts_the_directions_until_they_are_paid(project):
     features.ready_featurizer(project)
     after = plan_forecast(project)
     assert before.releases == after.releases == 3  # (2 - 0.5) / 0.5
-
-
-def test_nothing_is_started_that_the_directions_would_leave_no_budget_for(project):
-    """2.0 pays for the directions at 0.5 and a training at 1.6 one after the other, and never for both."""
-    write_settings(project, selection="random", selection_rate=None, training_epsilon=1.6, training_delta=1e-6)
-    project.refresh_from_db()
-    assert project_status(project).step == Step.CANNOT_PAY
-    write_settings(project, training_epsilon=1.4)
-    project.refresh_from_db()
-    assert project_status(project).step == Step.ASK
-    features.ready_featurizer(project)
-    assert project_status(project).step == Step.ASK
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,12 @@
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
 
 from annotation.models import Project
 from annotation.people.services import limits
-from learner.errors import CardNotIssued
 from learner.models import ModelRelease, PrintedLimit, ReleaseState
 from learner.releases import storage
 from learner.releases.artifacts.files import REISSUED, verify_release
@@ -101,16 +98,6 @@ def test_only_the_promise_is_issued_anew(project, manager, release):
     assert limit_printed(release) == 9.0
 
 
-def test_a_limit_that_falls_or_rises_to_what_is_printed_leaves_the_card(project, manager, release):
-    raise_to(project, manager, 8.0)
-    release.refresh_from_db()
-    digests = dict(release.digests)
-    for limit in (3.0, 8.0):
-        raise_to(project, manager, limit)
-        release.refresh_from_db()
-        assert release.digests == digests
-
-
 def test_the_database_raises_no_limit_past_a_card(project, manager, release):
     account = project.pool_account
     with pytest.raises(IntegrityError, match="the card of an offered release prints a lower limit"):
@@ -160,20 +147,6 @@ def test_a_limit_that_rises_while_a_card_is_written_stands_on_it(project, manage
     assert release.entry.output_digest == publishing.digest_over(release.digests)
 
 
-def test_a_limit_that_never_rests_publishes_nothing(project, manager, monkeypatch):
-    risen = iter(range(3, 100))
-
-    def step(name):
-        if name == "training_staged":
-            raise_to(project, manager, float(next(risen)))
-
-    monkeypatch.setattr(publishing, "fault_point", step)
-    with pytest.raises(AssertionError, match="version 1 was not released"):
-        learning.run_to_release(project, make_user(), version=1)
-    assert not ModelRelease.objects.exists()
-    assert learning.open_reservations(project) == 0
-
-
 def test_a_refused_limit_leaves_the_cards_as_they_are(project, manager, release):
     with pytest.raises(BudgetExceeded):
         raise_to(project, manager, 1.0)
@@ -184,16 +157,6 @@ def test_a_refused_limit_leaves_the_cards_as_they_are(project, manager, release)
     release.refresh_from_db()
     assert limit_printed(release) == 2.0
     assert release.folder.endswith("/1")
-
-
-def test_a_damaged_release_keeps_the_limit_until_it_is_retired(project, manager, release):
-    (Path(default_storage.path(release.folder)) / "weights.json").write_text("{}")
-    with pytest.raises(CardNotIssued, match="version 1"):
-        raise_to(project, manager, 8.0)
-    project.pool_account.refresh_from_db()
-    assert project.pool_account.epsilon_limit_nano == 2 * 10**9
-    versions.retire_release(release=release, reason="damaged")
-    raise_to(project, manager, 8.0)
 
 
 def test_a_worker_killed_between_folders_leaves_the_old_card(project, manager, release, monkeypatch):

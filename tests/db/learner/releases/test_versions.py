@@ -1,8 +1,7 @@
 import pytest
-from django.db import IntegrityError, transaction
 
 from learner.errors import ReasonMissing
-from learner.models import Endorsement, ModelRelease, Round
+from learner.models import ModelRelease, Round
 from learner.pools.selectors import find_release, latest_release, newest_release, next_strategy
 from learner.releases.services import versions
 from tests import learning
@@ -47,9 +46,3 @@ def test_a_release_that_a_constant_beats_is_the_latest_by_a_managers_word_alone(
     word = versions.endorse_release(release=release, reason="the test set is old", actor=manager)
     assert versions.endorse_release(release=release, reason="again", actor=manager) == word
     assert latest_release(project) == release
-
-
-def test_a_managers_word_has_a_reason(release):
-    release.endorsement.delete()
-    with pytest.raises(IntegrityError, match="learner_endorsement_has_reason"), transaction.atomic():
-        Endorsement.objects.create(release=release, reason="", endorsed_by=make_user())

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 from annotation.models import Query, QueryState, WorkState
 from annotation.people.services import limits
-from annotation.projects.services import configuring, opening
+from annotation.projects.services import configuring
 from annotation.questions.services import queue
 from annotation.review.services import reviewing
 from annotation.work.services import attempts
@@ -127,12 +127,6 @@ def test_a_fault_of_one_project_keeps_no_other_waiting(trusted, monkeypatch):
     with pytest.raises(UnsoundCombination, match="a fault"):
         loop.advance_projects()
     assert {each.project for each in Round.objects.all()} == {trusted, after}
-
-
-def test_an_empty_project_waits_for_a_pool():
-    project = learning.open_trusted(make_user())
-    assert loop.advance_project(project_id=project.pk).step == Step.WAITING_FOR_POOL
-    assert not Round.objects.exists()
 
 
 def test_the_first_round_is_random_and_free(trusted):
@@ -259,12 +253,6 @@ def test_a_round_killed_again_and_again_is_given_up(trusted):
     chosen.refresh_from_db()
     assert chosen.state == WorkState.FAILED
     assert not learning.entries(trusted, "reserve")
-
-
-def test_a_paused_project_does_nothing(trusted):
-    opening.pause_project(project=trusted)
-    assert loop.advance_project(project_id=trusted.pk).step == Step.PAUSED
-    assert not Round.objects.exists()
 
 
 def test_nothing_is_asked_when_the_model_cannot_be_paid():
@@ -417,18 +405,6 @@ def test_where_nothing_was_agreed_on_a_model_is_made_all_the_same(estimator):
     assert np.any(LinearModel.from_json(release.weights).coef != 0), "noise is all there is"
 
 
-@pytest.mark.slow
-def test_questions_left_open_do_not_pile_up():
-    project = learning.open_trusted(make_user(), round_size=40, labels_per_release=10, maximum_releases=None)
-    learning.fill_trusted(project, number=200)
-    annotator = make_user()
-    for _ in range(30):
-        learning.work_off(project)
-        learning.label_everything(project, annotator, at_most=10)
-        assert Query.objects.filter(state=QueryState.OPEN).count() <= 80
-    assert Round.objects.count() < TrainingRun.objects.count()
-
-
 def test_crowd_rounds_are_free_and_descend_from_the_gate():
     project = learning.open_crowd(make_user())
     learning.fill_crowd(project)
@@ -439,17 +415,6 @@ def test_crowd_rounds_are_free_and_descend_from_the_gate():
         assert chosen.committed_entry.parent == gate
         assert chosen.reservation is None
     assert [row.strategy for row in Round.objects.order_by("number")] == ["random", "uncertainty"]
-
-
-def test_a_second_upload_joins_the_pool():
-    project = learning.open_crowd(make_user())
-    learning.fill_crowd(project, texts=10)
-    learning.run_to_release(project, make_user(), version=1)
-    learning.upload(project, [[f"saw hammer {n % 20}", f"other {n}"] for n in range(1200)], ["text", "contributor"])
-    learning.run_to_release(project, make_user(), version=3)
-    chosen = Round.objects.filter(state=WorkState.DONE).last()
-    assert chosen.committed_entry.parent.subject != learning.entries(project, "commit")[0].subject
-    assert learning.open_reservations(project) == 0
 
 
 def test_what_no_worker_holds_is_sent_again(trusted, monkeypatch, broker):

@@ -8,12 +8,11 @@ from annotation.models import Query
 from annotation.questions.services import labelling
 from learner.linear_model import LinearModel
 from learner.models import Round
-from learner.pools import records as pool_selectors
 from learner.pools import selectors
-from learner.pools.configuration import featurizer_of, strategy_of
+from learner.pools.configuration import featurizer_of
 from learner.rounds import next_step
 from learner.rounds.next_step import Step
-from learner.rounds.services import loop, selection
+from learner.rounds.services import loop
 from tests import learning
 from tests.factories import make_user
 
@@ -90,25 +89,3 @@ def test_a_limit_that_is_lowered_while_a_round_waits_is_kept(released):
     loop.run_round(round_id=waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.selected, len(asked_in(2))) == ("done", 2, 2)
-
-
-def test_a_limit_that_is_gone_opens_nothing_and_says_why(released):
-    loop.advance_project(project_id=released.pk)
-    waiting = Round.objects.latest("number")
-    labelling.set_label_budget(project=released, **NOTHING | {"labels_limit": 0})
-    loop.run_round(round_id=waiting.pk)
-    waiting.refresh_from_db()
-    assert (waiting.state, waiting.error) == ("failed", "The annotation budget is spent.")
-    assert asked_in(2) == []
-
-
-def test_the_pool_holds_gate_output_alone(released):
-    ids, doubts, confidence = selection.ranked_texts(
-        released,
-        pool_selectors.waiting_texts(released),
-        strategy=strategy_of(released, "uncertainty"),
-        model=LinearModel.from_json(selectors.latest_release(released).weights),
-    )
-    assert set(ids.tolist()) == set(Query.objects.filter(state="unasked").values_list("pk", flat=True))
-    assert ((confidence >= 0.5) & (confidence <= 1)).all()
-    assert (np.diff(doubts) <= 0).all()

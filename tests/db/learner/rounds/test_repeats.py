@@ -21,7 +21,6 @@ from tests.factories import (
     make_project,
     make_user,
     open_records,
-    write_settings,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,25 +52,6 @@ def test_any_settled_question_may_be_asked_again_where_people_are_left_who_have_
     assert set(repeat_selectors.settled_questions(project).values_list("pk", flat=True)) == set(ids)
     queue.open_for_more_answers(project=project, round_number=2, query_ids=ids[:1])
     assert ids[0] not in repeat_selectors.settled_questions(project).values_list("pk", flat=True)
-
-
-def test_new_texts_come_first_until_half_of_them_were_asked():
-    project, _, _ = answered(texts=9)
-    add_members(project, make_user(), make_user())
-    assert repeat_selectors.settled_questions(project).count() == 4
-    assert not repeat_selectors.asks_again(project, None)
-    Query.objects.filter(state=QueryState.UNASKED).first().delete()
-    assert repeat_selectors.asks_again(project, None)
-    write_settings(project, repeat_votes=False)
-    project.refresh_from_db()
-    assert not repeat_selectors.asks_again(project, None)
-
-
-def test_nothing_is_asked_again_before_there_is_a_model_to_doubt():
-    project, _, _ = answered()
-    add_members(project, make_user(), make_user())
-    assert repeat_selectors.asks_again(project, None)
-    assert next_strategy(project) == "random"
 
 
 def test_a_question_asked_again_takes_two_more_answers_and_agrees_anew():

@@ -4,7 +4,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import WorkCancelled
-from annotation.models import Query, Record
+from annotation.models import Query
 from annotation.questions.services import queue
 from annotation.work.services import attempts
 from learner.linear_model import LinearModel
@@ -13,7 +13,7 @@ from learner.pools import features
 from learner.pools import records as pool_selectors
 from learner.pools.attempts import CHOOSING, Progress
 from learner.pools.configuration import featurizer_of, strategy_of
-from learner.rounds.services import loop, selection, watching
+from learner.rounds.services import loop, watching
 from learner.strategies import random, top_c, uncertainty
 from privacy.mechanisms.randomness import SimulationRandom
 from tests import learning
@@ -79,14 +79,6 @@ def test_no_record_is_read_to_know_them(second_round):
     assert all('"annotation_record"."id" IN (' in sql for sql in with_records)
 
 
-def test_a_record_that_is_gone_is_no_question_less(second_round):
-    candidates = pool_selectors.open_records(second_round.project)
-    lost = listed(second_round.project)[3]
-    Record.objects.filter(pk=lost[0]).delete()
-    with pytest.raises(LookupError, match="are gone"):
-        candidates.ids_of(np.array([lost[1]]))
-
-
 def test_a_round_asks_what_a_list_of_the_pool_gives(second_round, monkeypatch):
     project = second_round.project
     pairs = listed(project)
@@ -144,29 +136,3 @@ def test_scoring_stops_with_the_attempt_and_leaves_no_pages(second_round, monkey
         next(blocks)
     # Before each block, in both uploads.
     assert len(given_back) == 2 * 5
-
-
-def test_a_crowd_without_a_model_is_asked_by_chance(monkeypatch):
-    """Each text is as likely as any other: of those that pass, the first ones are not simply taken."""
-    project = learning.open_crowd(make_user())
-    learning.fill_crowd(project)
-    loop.advance_project(project_id=project.pk)
-    first = Round.objects.get(project=project)
-    waiting = pool_selectors.waiting_texts(project).ids
-    assert len(waiting) > first.requested
-    monkeypatch.setattr(selection, "SecureRandom", lambda: SimulationRandom(3))
-    loop.run_round(round_id=first.pk)
-    asked = set(Query.objects.filter(project=project, round_number=1).values_list("pk", flat=True))
-    lots = SimulationRandom(3).words(len(waiting))
-    assert asked == set(waiting[np.argsort(lots)[: first.requested]].tolist())
-
-
-def test_waiting_texts_are_read_in_the_order_of_their_features():
-    project = learning.open_crowd(make_user())
-    learning.fill_crowd(project)
-    learning.run_to_release(project, make_user(), version=1)
-    passed = list(pool_selectors.gate_output(project).values_list("pk", "state"))
-    expected = [(pk, row) for row, (pk, state) in enumerate(passed) if state == "unasked"]
-    found = pool_selectors.waiting_texts(project)
-    assert list(zip(found.ids.tolist(), found.rows.tolist(), strict=True)) == expected
-    assert 0 < len(expected) < len(passed)

@@ -10,7 +10,6 @@ from django.utils import timezone
 from annotation.errors import LeaseExpired, UndoRefused
 from annotation.models import Consensus, Query, QueryState, Record, WorkState
 from annotation.questions.services import correcting, labels, queue
-from learner.errors import BlockNotOpen
 from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
 from learner.pools import records
 from learner.pools.selectors import trained_on, training_event
@@ -203,16 +202,6 @@ def test_an_unanswered_block_gives_a_model_all_the_same(secret):
     assert release.entry.parent.mechanism == "secret_block"
 
 
-def test_an_empty_block_gives_a_model_all_the_same(secret, monkeypatch):
-    monkeypatch.setattr(selection, "draw_blocks", lambda n, rate, rng: np.zeros(n, dtype=np.uint8))
-    learning.work_off(secret)
-    assert Round.objects.get().selected == 0
-    assert project_status(secret).step == Step.LABELLING
-    selection.close_block(project=secret)
-    learning.work_off(secret, version=1)
-    assert ModelRelease.objects.get().labels_used == 0
-
-
 def test_what_is_answered_after_the_close_is_refused(secret):
     learning.work_off(secret)
     person = make_user()
@@ -227,15 +216,6 @@ def test_what_is_answered_after_the_close_is_refused(secret):
         correcting.undo_label(project=secret, user=person)
     assert Consensus.objects.count() == 1
     assert queue.claim_next(project=secret, user=make_user()) is None or project_status(secret).step == Step.LABELLING
-
-
-def test_only_an_open_block_can_be_closed(secret):
-    with pytest.raises(BlockNotOpen):
-        selection.close_block(project=secret)
-    learning.work_off(secret)
-    selection.close_block(project=secret)
-    with pytest.raises(BlockNotOpen):
-        selection.close_block(project=secret)
 
 
 @pytest.mark.parametrize("step", ["after_reserve", "round_chosen", "inside_commit", "round_finished"])
@@ -356,10 +336,3 @@ def test_the_budget_is_checked_at_the_price_of_the_block():
     status = loop.advance_project(project_id=project.pk)
     assert status.step == Step.CANNOT_PAY
     assert asked(3) == set()
-
-
-def test_the_project_ends_with_its_last_block(secret):
-    write_settings(secret, maximum_releases=None)
-    secret.refresh_from_db()
-    learning.run_to_release(secret, make_user(), version=3)
-    assert loop.advance_project(project_id=secret.pk).step == Step.FINISHED

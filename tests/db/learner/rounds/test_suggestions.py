@@ -3,9 +3,8 @@ import json
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration
-from annotation.models import Assignment, Project, Query, QueryState, Record
+from annotation.models import Assignment, Project, Query, QueryState
 from annotation.projects.services import configuring
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
@@ -14,7 +13,6 @@ from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round
 from learner.pools import records as pool_selectors
-from learner.releases.services import versions
 from learner.rounds.services import suggestions
 from privacy.ledger.models import EntryKind
 from tests import learning
@@ -160,30 +158,6 @@ def test_a_secret_block_has_them_too_made_of_the_whole_pool(monkeypatch):
     assert sizes == [120 - before]
     assert asked
     assert all(agrees(query, release) for query in asked)
-
-
-def test_a_retired_model_suggests_nothing():
-    project = learning.open_trusted(make_user(), **SUGGESTED)
-    learning.fill_trusted(project)
-    learning.run_to_release(project, make_user(), version=1)
-    released = ModelRelease.objects.get(project=project)
-    versions.retire_release(release=released, reason="a test")
-    learning.work_off(project)
-    assert Query.objects.filter(project=project, round_number=2).count() == 12
-    assert not Query.objects.exclude(suggested=None).exists()
-
-
-def test_an_emptied_question_loses_it():
-    project = learning.open_trusted(make_user(), **SUGGESTED)
-    learning.fill_trusted(project)
-    learning.run_to_release(project, make_user(), version=1)
-    learning.work_off(project)
-    query = Query.objects.filter(round_number=2).first()
-    with transaction.atomic():
-        forgetting.empty_records(Record.objects.filter(pk=query.record_id), project=project)
-    query.refresh_from_db()
-    assert query.emptied
-    assert (query.suggested, query.suggested_percent, query.suggestion_shown) == (None, None, None)
 
 
 def test_a_stream_takes_none_and_a_pool_may_turn_it_off_after_it_paid(crowd):

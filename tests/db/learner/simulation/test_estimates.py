@@ -58,12 +58,6 @@ def test_who_cannot_open_the_plan_is_not_sent_there():
     assert "plan page" not in said
 
 
-def test_a_simulation_without_the_noise_free_part_gives_no_estimate():
-    project = learning.open_trusted(make_user())
-    simulate(setup_of(project, 700), curves={"digits": [point(50, 0.7)]})
-    assert simulated_course(project).at(50) is None
-
-
 def test_where_the_encoder_is_gone_nothing_is_claimed(monkeypatch):
     """And so whoever has the encoder elsewhere can still read the release."""
     project = learning.open_trusted(make_user(), features="encoder")

@@ -56,11 +56,6 @@ def test_the_loop_makes_what_was_foretold(plan, end):
     assert agrees(project).end == end
 
 
-def test_a_pool_that_ends_is_foretold_and_not_told_as_past():
-    told = PlanForecast(rounds=2, releases=1, end=End.POOL, next_round=None, next_training=None)
-    assert told.sentence.endswith("2 more rounds and 1 more release, then there is nothing left to ask.")
-
-
 def test_a_project_without_a_pool_is_not_told_that_its_budget_pays_for_nothing():
     told = plan_forecast(learning.open_trusted(make_user()))
     assert (told.rounds, told.releases, told.end) == (0, 0, End.POOL)
@@ -87,13 +82,6 @@ def test_a_crowd_pays_for_its_trainings_alone():
     assert told.releases >= 1
 
 
-def test_a_secret_plan_goes_from_block_to_block():
-    project = learning.open_secret(make_user(), pool_epsilon=1.0, maximum_releases=None)
-    learning.fill_trusted(project)
-    told = agrees(project)
-    assert told.next_round is not None
-
-
 def test_the_next_events_are_those_the_loop_reserves():
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
@@ -115,10 +103,3 @@ def test_a_plan_without_end_is_not_walked_to_its_end(monkeypatch):
     told = plan_forecast(project)
     assert (told.rounds, told.releases, told.end) == (2, 1, End.FAR)
     assert told.sentence.startswith("At the current plan the budget pays for 2 more rounds and 1 more release, and for")
-
-
-def test_a_complete_plan_has_nothing_next():
-    project = learning.open_trusted(make_user(), maximum_releases=1)
-    learning.fill_trusted(project)
-    learning.run_to_release(project, make_user(), version=1)
-    assert plan_forecast(project) == PlanForecast(0, 0, End.PLAN, None, None)

@@ -3,12 +3,10 @@ import pytest
 
 from annotation.data.services.streams import post_records
 from annotation.errors import InvalidUpload
-from annotation.models import Record
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, Stream, WarmStart
 from learner.pools import starts
-from learner.pools.configuration import featurizer_of, learner_of, stream_event
-from learner.pools.starts import stream_start
+from learner.pools.configuration import featurizer_of, stream_event
 from learner.rounds.services import streams, training
 from learner.simulation.selectors import plan_forecast
 from tests import learning, streaming
@@ -76,23 +74,6 @@ def test_trainings_lean_on_the_public_model(monkeypatch):
     assert np.array_equal(seen[0].coef, start.coef)
 
 
-def test_other_features_than_the_projects_are_left_aside():
-    project = learning.open_trusted(make_user())
-    start_with(project)
-    assert starts.start_model(project).dimension == 16
-    WarmStart.objects.update(features_version="older")
-    assert starts.start_model(project) is None
-
-
-def test_a_crowd_project_ranks_its_first_round_by_the_public_model():
-    project = learning.open_crowd(make_user())
-    learning.fill_crowd(project)
-    start_with(project)
-    learning.work_off(project)
-    assert Round.objects.get().strategy == "uncertainty"
-    assert Record.objects.filter(dataset__role="public_start", query__isnull=False).count() == 0
-
-
 def start_stream(project, *, number=60) -> None:
     rows = [[str(row[name]) for name in row] + [streaming.CLASSES[row["amount"] > 0]] for row in streaming.rows(number)]
     learning.upload(project, rows, ["amount", "hour", "distance", "label"], role="public_start")
@@ -134,39 +115,3 @@ def test_what_a_stream_has_learned_is_never_replaced_by_its_start():
     assert (learner.updates_, learner.coef_.tolist()) == (1, stream.learner_state["coef"])
     with pytest.raises(InvalidUpload, match="the stream has begun"):
         start_stream(project)
-
-
-SAID = {
-    "honest": ("see you at noon", "thank you so much", "call me later", "dinner at home"),
-    "fraud": ("win a prize now", "claim your cash", "free money today", "urgent payment"),
-}
-
-
-@pytest.mark.parametrize("preset", ["fraud-stream", "full-information-ogd", "confirm-or-reject"])
-def test_words_about_classes_start_a_stream_of_texts(preset):
-    lines = tuple(f"{name}: {said}" for name, phrases in SAID.items() for said in phrases)
-    project = streaming.open_stream(
-        make_user(), preset, data_kind="text", columns=[], class_descriptions=lines, features="planned"
-    )
-    stream = Stream(project=project)
-    learner = streams.current_learner(project, stream, featurizer_of(project))
-    rows = featurizer_of(project).transform([said for phrases in SAID.values() for said in phrases])
-    right = (learner.predict(rows) == np.repeat([0, 1], 4)).mean()
-    assert right == 1.0
-
-
-def open_text_stream(classes, **settings):
-    given = {"data_kind": "text", "columns": [], "classes": classes} | settings
-    project = streaming.open_stream(make_user(), as_shipped=True, **given)
-    return project, learner_of(project, featurizer_of(project))
-
-
-def test_names_of_several_classes_start_running_sums():
-    named = [*learning.CLASSES, "money"]
-    project, learner = open_text_stream(named)
-    start = stream_start(project, learner)
-    assert start is not None
-    assert start.classes == tuple(named)
-    # Of two classes names say too little, and to hashed words they say nothing.
-    for classes, settings in ((learning.CLASSES, {}), (named, {"features": "standard", "feature_dimension": 32})):
-        assert stream_start(*open_text_stream(classes, **settings)) is None

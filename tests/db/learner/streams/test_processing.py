@@ -8,8 +8,6 @@ from django.db import IntegrityError, connections, transaction
 from annotation.data.selectors import waiting_posts
 from annotation.data.services.streams import post_records
 from annotation.models import Consensus, Query, QueryState, Record, RecordPost
-from annotation.projects.services import opening
-from annotation.questions.services import labelling
 from learner.estimators.running_sums import RunningSums
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, TrainingRun
@@ -101,18 +99,6 @@ def test_each_record_is_examined_once_and_in_order_however_it_is_posted():
     batches = list(StreamBatch.objects.order_by("number").values_list("number", "questions", "end"))
     assert batches == [(number, 7, 7 * number) for number in range(1, 9)]
     assert Query.objects.filter(round_number=9).count() == 4
-
-
-@pytest.mark.parametrize("drop", [True, False])
-def test_what_nobody_is_asked_about_goes_if_the_project_says_so(drop):
-    project = streaming.open_stream(make_user(), drop_unselected=drop, windows_ahead=1000)
-    post_records(project=project, records=streaming.rows(500))
-    streaming.work_off(project)
-    asked = Query.objects.filter(project=project).count()
-    # Of 500 a tenth, but once in 1e10 runs.
-    assert 10 < asked < 100
-    assert Record.objects.count() == (asked if drop else 500)
-    assert not RecordPost.objects.exclude(body=None).exists()
 
 
 def test_examination_waits_for_the_update_and_then_goes_on():
@@ -265,36 +251,6 @@ def test_the_screen_scores_with_the_weights_as_they_are():
 
 
 # --- the loop
-
-
-def test_a_limit_of_answers_stops_the_examination():
-    project = streaming.open_stream(make_user(), selection="all", windows_ahead=100)
-    labelling.set_label_budget(project=project, labels_limit=7, money_limit=None, price_per_label=None, currency="")
-    project.refresh_from_db()
-    post_records(project=project, records=streaming.rows(30))
-    streaming.work_off(project)
-    assert examined(project) == list(range(7))
-
-
-def test_a_paused_stream_stands_still_and_takes_records():
-    project = streaming.open_stream(make_user())
-    opening.pause_project(project=project)
-    post_records(project=project, records=streaming.rows(30))
-    rounds_streams.run_stream(project_id=project.pk)
-    assert not Stream.objects.exists()
-    opening.resume_project(project=project)
-    rounds_streams.run_stream(project_id=project.pk)
-    assert Stream.objects.get().next_slot == 30
-
-
-def test_after_the_last_version_nothing_is_examined():
-    project = streaming.open_stream(make_user(), **SMALL, maximum_releases=1)
-    streaming.run_to_release(project, make_user(), version=1)
-    reached = Stream.objects.get().next_slot
-    post_records(project=project, records=streaming.rows(10))
-    streaming.work_off(project)
-    assert Stream.objects.get().next_slot == reached
-    assert project_status(project).step == Step.FINISHED
 
 
 def test_advancing_sends_a_worker_only_where_there_is_work(monkeypatch):

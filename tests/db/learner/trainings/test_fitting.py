@@ -129,15 +129,6 @@ def test_a_training_that_dies_stays_charged_and_the_next_attempt_releases(truste
     assert release_folders() == [f"{trusted.slug}/1"]
 
 
-def test_a_folder_left_by_a_dead_attempt_is_replaced(trusted):
-    run = due_training(trusted)
-    left = Path(default_storage.path(f"releases/{trusted.slug}/1"))
-    left.mkdir(parents=True)
-    (left / "weights.json").write_text("{}")
-    training.train_model(run_id=str(run.pk))
-    assert verify_manifest(left) == ModelRelease.objects.get().digests
-
-
 def test_a_missed_certificate_releases_nothing_and_stays_charged(trusted, monkeypatch):
     run = due_training(trusted)
 

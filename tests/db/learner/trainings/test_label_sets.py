@@ -168,11 +168,6 @@ def test_what_has_no_proof_or_measure_is_refused(broken, said_of):
         learning.open_trusted(make_user(), **values)
 
 
-def test_one_class_each_needs_less_noise_and_is_not_learned_as_sets():
-    with pytest.raises(InvalidConfiguration, match="estimator"):
-        learning.open_trusted(make_user(), estimator="label_sets", training_delta=1e-6, pool_delta=1e-4)
-
-
 @pytest.mark.parametrize(
     ("written", "rule"),
     [

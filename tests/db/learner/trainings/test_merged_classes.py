@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from annotation.choices.class_changes import FurtherClass
@@ -7,15 +6,14 @@ from annotation.models import Label
 from annotation.projects.services.classes import add_class, merge_class, take_back_merge
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
-from learner.pools import starts
-from learner.pools.configuration import estimator_of, featurizer_of, learned_classes, places_of_model
+from learner.pools.configuration import learned_classes
 from learner.pools.records import labelled_examples
 from learner.pools.selectors import training_event
 from learner.releases import evaluations
 from learner.rounds.services import selection
 from tests import learning
 from tests.db.learner.trainings.test_added_classes import OPEN, QUIET, SECRET, label_all
-from tests.factories import make_user, write_settings
+from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLASSES = ["fruit", "tool", "berry"]
@@ -120,20 +118,3 @@ def test_noisy_sums_with_a_column_for_each_class_stay_apart():
     assert list(refusal.value.broken) == ["name"]
     project.refresh_from_db()
     assert project.merged_classes == {}
-
-
-def test_estimators_words_and_models_know_the_classes_that_are_left():
-    project = learning.open_trusted(make_user(), classes=CLASSES, selection="random")
-    learning.fill_trusted(project, number=20)
-    learning.work_off(project)
-    write_settings(project, class_descriptions=["fruit: sweet", "berry: small red", "tool: hard steel"])
-    project.refresh_from_db()
-    before = starts.described_model(project)
-    project = merge(project)
-    assert list(estimator_of(project, featurizer_of(project)).classes) == [0, 1]
-    after = starts.described_model(project)
-    assert (before.classes, after.classes) == (tuple(CLASSES), ("fruit", "tool"))
-    featurizer = featurizer_of(project)
-    small = featurizer.transform(["small red"])
-    assert np.array(after.predict(small)).tolist() == ["fruit"]
-    assert places_of_model(project, before.classes).tolist() == [0, 1, 0]

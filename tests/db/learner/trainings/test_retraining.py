@@ -11,7 +11,6 @@ from annotation.wording import localized
 from learner.models import ModelRelease
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
-from learner.simulation.selectors import plan_forecast
 from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.clients import browser_of
@@ -37,13 +36,6 @@ def short_of_money(owner):
 def overview_of(project, person) -> str:
     client = browser_of(person)
     return client.get(reverse("learner:overview", args=[project.slug])).content.decode()
-
-
-def test_the_forecast_is_shown_before_anything_is_spent(short_of_money, owner):
-    told = plan_forecast(short_of_money)
-    assert told.releases == 1
-    assert told.sentence in overview_of(short_of_money, owner)
-    assert "1 more release, then it is too little for the next model" in told.sentence
 
 
 def test_answers_keep_coming_when_no_model_can_be_paid_and_the_page_says_why(short_of_money, owner):

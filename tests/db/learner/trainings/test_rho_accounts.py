@@ -6,7 +6,6 @@ from learner.models import ModelRelease
 from learner.pools import selectors
 from learner.simulation.plan_setups import purchase_of
 from privacy.accounting.event import event_from_json
-from privacy.ledger import populations
 from privacy.ledger.audit import audit_accounts
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import guarantee
@@ -77,17 +76,3 @@ def test_what_has_no_rho_is_refused_once_something_was_charged(project):
     for changes in ({"selection": "secret_sample"}, {"estimator": "logistic_gaussian"}):
         with pytest.raises(InvalidConfiguration, match="sums rhos"):
             configure_project(project=project, changes=changes, actor=project.created_by)
-
-
-def test_an_account_that_people_share_stays_as_it_is():
-    project = learning.open_trusted(make_user(), **MANY | {"training_epsilon": 1.7})
-    assert project.pool_account.filter == "pure"
-    population = populations.open_shared_account(
-        name="People", unit="record", filter="pure", epsilon_limit=50.0, delta_limit=0.01, actor="ada"
-    )
-    populations.join_population(
-        population=population, accounts=[project.pool_account], records_per_person=1, actor="ada"
-    )
-    configure_project(project=project, changes={"training_epsilon": 0.4}, actor=project.created_by)
-    project.refresh_from_db()
-    assert project.pool_account.filter == "pure"

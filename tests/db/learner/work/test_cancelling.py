@@ -69,23 +69,6 @@ def test_a_reading_that_is_cancelled_stores_nothing_and_the_file_is_read_again(m
     assert (dataset.state, dataset.row_count, dataset.job_id) == ("ready", 30, job.pk)
 
 
-def test_a_file_nobody_reads_again_is_forgotten():
-    dataset = upload(learning.open_trusted(make_user()))
-    cancel(dataset.job)
-    Job.objects.filter(pk=dataset.job_id).update(finished_at="2000-01-01T00:00Z")
-    assert datasets.forget_read_uploads() == 1
-    dataset.refresh_from_db()
-    assert (dataset.state, dataset.upload.name) == ("refused", "")
-    assert datasets.read_again(dataset=dataset) is None
-
-
-def test_a_finished_work_cannot_be_cancelled():
-    dataset = upload(learning.open_trusted(make_user()))
-    datasets.import_dataset(job_id=dataset.job_id)
-    assert not attempts.cancel_work(row=Job.objects.get(pk=dataset.job_id), by="ada")
-    assert Job.objects.get(pk=dataset.job_id).cancelled_by == ""
-
-
 @pytest.fixture
 def crowd():
     project = learning.open_crowd(make_user())
@@ -181,18 +164,6 @@ def test_a_training_that_was_cancelled_releases_nothing_and_starts_anew(trusted,
     training.train_model(run_id=str(again.pk))
     assert kinds(trusted)[before:] == ["reserve", "charge", "reserve", "commit"]
     assert ModelRelease.objects.get().labels_used == again.labels_used == run.labels_used
-
-
-def test_a_training_cancelled_while_it_waits_costs_nothing(trusted):
-    learning.work_off(trusted)
-    learning.label_everything(trusted, make_user())
-    loop.advance_project(project_id=trusted.pk)
-    run = TrainingRun.objects.get()
-    before = len(kinds(trusted))
-    cancel(run)
-    training.train_model(run_id=str(run.pk))
-    assert len(kinds(trusted)) == before
-    assert not ModelRelease.objects.exists()
 
 
 def test_a_secret_block_is_started_anew_as_itself():

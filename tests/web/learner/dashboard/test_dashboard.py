@@ -2,7 +2,6 @@ import csv
 import io
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
@@ -12,17 +11,14 @@ from django.urls import reverse
 
 from annotation.models import Job, Project, Role
 from annotation.people.services import limits, members
-from annotation.work.services import jobs
-from learner.dashboard import tables as dashboard
 from learner.models import Evaluation, Round, TrainingRun
 from learner.pools.attempts import SCORES
 from learner.rounds.services import loop
-from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
 from privacy.wording import as_message
 from tests import learning
 from tests.clients import browser_of
-from tests.factories import make_account, make_project, make_records, make_user
+from tests.factories import make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,24 +97,6 @@ def test_engineers_see_what_was_spent_and_released_and_no_answers(project: Proje
         assert client.get(reverse("learner:dashboard_csv", args=[project.slug, name])).status_code == 404
     assert client.get(reverse("learner:dashboard_plot", args=[project.slug, "labels"])).status_code == 404
     assert len(rows_of(client, project, "releases")) == 1
-
-
-def test_random_choice_stands_beside_it_for_those_who_see_both(project: Project, manager: User) -> None:
-    companion = learning.open_trusted(manager, selection="random", selection_rate=None)
-    other = learning.open_trusted(make_user("stranger"), selection="random", selection_rate=None)
-    client, address = browser_of(manager), reverse("learner:compare_projects", args=[project.slug])
-    client.post(address, {"compared_with": other.pk})
-    project.refresh_from_db()
-    assert project.compared_with is None
-    client.post(address, {"compared_with": companion.pk})
-    project.refresh_from_db()
-    assert project.compared_with == companion
-    learning.fill_trusted(companion)
-    learning.run_to_release(companion, make_user(), version=1)
-    assert [row["project"] for row in rows_of(client, project, "releases")] == [project.name, companion.name]
-    engineer = make_user("engineer")
-    members.add_member(project=project, user=engineer, role=Role.ENGINEER)
-    assert [row["project"] for row in rows_of(browser_of(engineer), project, "releases")] == [project.name]
 
 
 @pytest.mark.slow
@@ -201,24 +179,6 @@ def test_work_is_cancelled_and_started_anew_from_the_page() -> None:
         assert client.post(reverse("learner:cancel_work", args=[project.slug, kind, key])).status_code == 404
 
 
-def test_time_left_follows_from_what_was_done_so_far() -> None:
-    project = make_project()
-    job = Job.objects.create(
-        project=project,
-        kind=jobs.COMPARE,
-        state="running",
-        attempt=1,
-        progress_done=25,
-        progress_total=100,
-        started_at=datetime(2000, 1, 1, tzinfo=UTC),
-    )
-    (work,) = dashboard.work_of(project)
-    assert work.percent == 25
-    assert work.seconds_left == pytest.approx(3 * dashboard._taken(job), rel=1e-3)
-    assert work.can_cancel
-    assert not work.can_retry
-
-
 @pytest.mark.parametrize("kind", [Round, TrainingRun])
 def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
     manager: User, kind: type[Round | TrainingRun]
@@ -252,29 +212,3 @@ def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
     assert "<progress" not in failed
     assert "Step 3" not in failed
     assert "hx-trigger" not in failed
-
-
-def test_every_kind_of_job_has_a_title() -> None:
-    project = make_project()
-    for kind in jobs.TASKS:
-        Job.objects.create(project=project, kind=kind)
-    titles = {work.row.kind: work.title for work in dashboard.work_of(project) if isinstance(work.row, Job)}
-    assert set(titles) == set(jobs.TASKS)
-    assert all(" " in title for title in titles.values())
-
-
-def test_a_long_history_is_one_point_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = make_account(epsilon_limit=5.0)
-    ledger.change_account_limits(account=account, epsilon_limit=7.0, delta_limit=0.0, actor="ada", reason="more")
-    assert [limit for _, _, limit in dashboard.spending_history(account)] == [5.0, 7.0]
-    monkeypatch.setattr(dashboard, "EVERY_ENTRY", 1)
-    # Both are of one day but around midnight, when they are of two.
-    assert [limit for _, _, limit in dashboard.spending_history(account)] in ([7.0], [5.0, 7.0])
-
-
-def test_a_new_project_has_a_dashboard(manager: User) -> None:
-    project = learning.open_trusted(manager)
-    make_records(project, ["one"])
-    response = browser_of(manager).get(reverse("learner:dashboard", args=[project.slug]))
-    assert response.status_code == 200
-    assert "No release was measured on public data yet" in response.content.decode()

@@ -61,26 +61,6 @@ def test_each_table_has_the_rows_of_its_file(project: Project, manager: User) ->
         assert [as_text(row) for row in rows] == file_rows(manager, project, name), name
 
 
-def test_a_table_comes_in_pages(project: Project, manager: User) -> None:
-    ask = Program(manager, project)
-    rows = ask("GET", "dashboard/spending").json()
-    assert len(rows) > 2
-    first = ask("GET", "dashboard/spending?limit=2")
-    assert first.json() == rows[:2]
-    assert "dashboard/spending?limit=2&offset=2>" in first.headers["Link"]
-    assert ask("GET", "dashboard/spending?limit=1000&offset=2").json() == rows[2:]
-
-
-def test_words_are_english_whatever_the_program_reads(project: Project, manager: User) -> None:
-    ask = Program(manager, project)
-    english = ask("GET", "dashboard/purposes").json()
-    ask.client.defaults["HTTP_ACCEPT_LANGUAGE"] = "de"
-    assert ask("GET", "dashboard/purposes").json() == english
-    assert {row["by"] for row in english} == {"Mechanism", "Round or release", "Person"}
-    german = file_rows(manager, project, "purposes", accept_language="de")
-    assert {row["by"] for row in german}.isdisjoint({"Mechanism", "Round or release"})
-
-
 def test_engineers_read_what_was_spent_and_released(project: Project) -> None:
     engineer = make_user()
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)

@@ -1,10 +1,9 @@
 import pytest
-from django.utils import timezone
 
-from annotation.models import Role, WorkState
+from annotation.models import Role
 from annotation.models.history import Action
-from learner.models import Round, TrainingRun
-from learner.pools import prices, selectors
+from learner.models import Round
+from learner.pools import prices
 from learner.rounds.services import loop
 from tests import learning
 from tests.factories import add_members, make_user
@@ -51,28 +50,6 @@ def test_what_waits_is_stopped_and_started_anew(ask, project):
     assert ask("POST", f"{path}/retry", {"most_epsilon": failed["epsilon"]}, key="k").json() == started.json()
     assert [each.state for each in Round.objects.order_by("number")] == ["failed", "waiting"]
     assert [each.route for each in Action.objects.order_by("pk")] == ["api:cancel_work", "api:retry_work"]
-
-
-def test_a_training_names_its_price(ask, project):
-    learning.work_off(project)
-    learning.label_everything(project, make_user())
-    loop.advance_project(project_id=project.pk)
-    TrainingRun.objects.update(state=WorkState.FAILED, error="It did not end well.", finished_at=timezone.now())
-    failed = row_of(ask, "training")
-    assert failed["epsilon"] == selectors.training_price(project).epsilon
-    assert failed["error"] == "It did not end well."
-    path, price = f"work/training/{failed['id']}/retry", failed["epsilon"]
-    dear = ask("POST", path, {"most_epsilon": price / 2})
-    assert (dear.status_code, dear.json()["parameters"]) == (422, {"epsilon": pytest.approx(price, rel=1e-5)})
-    assert TrainingRun.objects.count() == 1
-    started = ask("POST", path, {"most_epsilon": price}).json()
-    assert started["id"] == str(TrainingRun.objects.get(state="waiting").pk)
-
-
-def test_an_upload_whose_reading_was_stopped_is_read_again(ask, project):
-    key = row_of(ask, "job")["id"]
-    assert ask("POST", f"work/job/{key}/cancel", {}).status_code == 409
-    assert ask("POST", f"work/job/{key}/retry", {}).status_code == 409
 
 
 def test_a_project_that_asks_at_random_stands_beside_another(ask, project, manager):

@@ -15,7 +15,6 @@ from annotation.work.services.tokens import Scope
 from learner.rounds.services import forgetting
 from tests import learning
 from tests.clients import browser_of
-from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAME = "Anna Nym"
@@ -47,15 +46,6 @@ def test_the_preview_says_what_would_happen_and_changes_nothing(client, project)
     assert not Forgetting.objects.exists()
 
 
-def test_the_preview_names_the_releases_and_what_they_promise(client, project) -> None:
-    learning.label_everything(project, make_user())
-    learning.upload(project, [[text] for text in learning.sentences(60)], ["text"])
-    learning.run_to_release(project, make_user(), version=1)
-    text = post(client, project, "preview_forget").content.decode()
-    assert "Version 1" in text
-    assert "For these 2 records together" in text
-
-
 def test_only_a_confirmed_preview_forgets(client, project) -> None:
     assert post(client, project, "forget_now").status_code == 422
     assert not Forgetting.objects.exists()
@@ -73,13 +63,6 @@ def test_the_log_says_who_asked_and_not_about_whom(client, project) -> None:
     post(client, project, "forget_now", understood="yes")
     lines = list(Action.objects.order_by("pk").values_list("actor", "route", "target"))
     assert lines == [("manager", "learner:preview_forget", {}), ("manager", "learner:forget_now", {})]
-
-
-def test_a_name_nobody_has_is_told_so(client, project) -> None:
-    response = post(client, project, "preview_forget", contributor="nobody")
-    assert "No record of this project names that contributor." in response.content.decode()
-    assert post(client, project, "forget_now", contributor="nobody", understood="yes").status_code == 422
-    assert post(client, project, "preview_forget", contributor="  ").status_code == 422
 
 
 def test_a_program_forgets_once_by_one_key(client, manager, project) -> None:

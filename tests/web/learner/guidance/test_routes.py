@@ -36,9 +36,3 @@ def test_the_route_moves_the_project_on(scene):
 
 def test_every_button_that_has_a_route_is_tried():
     assert set(SENT.values()) == set(SENT_BY_REST)
-
-
-def test_what_is_a_page_to_look_at_has_no_route():
-    found = scenes.no_pool()
-    (act,) = Program(found.manager, found.project)("GET", "next-step").json()["acts"]
-    assert (act["kind"], act["route"], act["body"]) == ("upload", None, None)

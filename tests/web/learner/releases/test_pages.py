@@ -14,7 +14,7 @@ from learner.releases.services import checks
 from tests import learning
 from tests.clients import browser_of
 from tests.factories import make_records, make_user, write_settings
-from tests.markup import commas_in_numbers, tight
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,19 +73,6 @@ def test_a_manager_is_told_the_price_of_training_on_few_questions_and_says_the_w
     assert project.training_runs.get().labels_used == 20
     assert "Train on" not in browser.get(overview).content.decode()
     assert browser.post(train).status_code == 409
-
-
-def test_progress_is_for_managers(project, release, manager):
-    overview, standing = (reverse(f"learner:{name}", args=(project.slug,)) for name in ("overview", "standing"))
-    for page in (overview, standing):
-        assert "agreed on" in browser_of(manager).get(page).content.decode()
-    engineer = member(project, Role.ENGINEER)
-    assert engineer.get(overview).url == reverse("learner:releases", args=(project.slug,))
-    assert engineer.get(standing).status_code == 404
-    for page in pages(project, 1)[:2]:
-        shown = engineer.get(page).content.decode()
-        assert "agreed on" not in shown
-        assert "agreed labels" not in shown.lower()
 
 
 def test_a_release_page_opens_with_the_limit_and_shows_what_is_spent(project, release, manager):
@@ -214,11 +201,6 @@ def test_a_manager_closes_a_block_early(manager):
     )
 
 
-def test_the_overview_says_how_far_the_budget_goes(project, release, manager):
-    page = browser_of(manager).get(reverse("learner:overview", args=(project.slug,))).content.decode()
-    assert "the budget pays for 2 more rounds and 2 more releases, and the plan is complete." in page
-
-
 def test_plots_are_pictures_of_what_was_measured(project, release):
     client = member(project, Role.ENGINEER)
     for plot in plots(project, release):
@@ -246,31 +228,6 @@ def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):
         assert "guidelines</code>" not in page
     assert "Labels agreed on" in inside
     assert "Labels agreed on" not in shown
-
-
-def test_only_who_may_open_the_plan_is_sent_there_for_an_estimate(project, release, manager):
-    address = reverse("learner:release", args=(project.slug, 1))
-    for client, may_plan in ((browser_of(manager), True), (member(project, Role.ENGINEER), False)):
-        page = tight(client.get(address).content.decode())
-        assert "so no estimate of no privacy stands here." in page
-        assert ("The plan page makes one free of charge" in page) == may_plan
-        assert (client.get(reverse("learner:plan", args=(project.slug,))).status_code == 200) == may_plan
-
-
-def test_a_german_readers_charts_have_places_and_sentences(project, release, manager):
-    learning.run_to_release(project, make_user(), version=2)
-    client = browser_of(manager)
-    addresses = [reverse(f"learner:{name}", args=(project.slug,)) for name in ("dashboard", "plan")]
-    drawn = 0
-    for address in [*addresses, reverse("learner:release", args=(project.slug, 2))]:
-        page = client.get(address, headers={"accept-language": "de"}).content.decode()
-        assert not commas_in_numbers(page), address
-        drawn += page.count('<figure class="chart"')
-    assert drawn >= 3
-    # The last page is that of a release.
-    assert "Was sich von Version 1 unterscheidet" in page
-    assert "spent epsilon" not in page
-    assert "ausgegebenes Epsilon" in page
 
 
 class TestCandidate:
@@ -334,11 +291,3 @@ def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, man
     changed = client.get(address).content.decode()
     assert "is not the one that was released" in changed
     assert "<h3>Guarantee</h3>" not in changed
-
-
-def test_a_release_without_a_public_test_set_says_that_nothing_was_measured(manager):
-    project = learning.open_trusted(manager)
-    learning.upload(project, [[text] for text in learning.sentences(40)], ["text"])
-    learning.run_to_release(project, make_user(), version=1)
-    shown = browser_of(manager).get(reverse("learner:release", args=(project.slug, 1))).content.decode()
-    assert "nothing was measured" in shown

@@ -11,7 +11,6 @@ from learner.releases.told_cards import shown_card, without_front_matter
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.markup import tight
-from tests.web.learner.releases.test_version_zero import WORDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KINDS = {
@@ -73,15 +72,3 @@ def test_facts_that_changed_since_are_told_to_nobody_as_the_card(settings):
     attributes, said = card_on(page_of(project, reverse("learner:release", args=(project.slug, 1)), "de"))
     assert attributes == 'lang="en"'
     assert "really" not in said
-
-
-def test_the_card_of_version_0_is_told_too(tmp_path, settings):
-    settings.VAR_DIR = tmp_path
-    project = learning.open_secret(make_user(), features="planned", text_columns=16, class_descriptions=WORDS)
-    learning.fill_trusted(project)
-    address = reverse("learner:release", args=(project.slug, 0))
-    assert card_on(page_of(project, address, "en"))[0] == 'lang="en"'
-    attributes, said = card_on(page_of(project, address, "de"))
-    assert attributes == ""
-    assert "Epsilon 0, allein aus Beschreibungen der Klassen" in said
-    assert not ENGLISH.findall(said.replace(project.question, ""))

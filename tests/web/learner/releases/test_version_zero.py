@@ -5,7 +5,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from annotation.models import Dataset, Role
+from annotation.models import Role
 from annotation.projects.services import configuring
 from dpal.manifest import verify_folder
 from dpal.model import Model
@@ -89,29 +89,3 @@ def test_other_words_are_another_version_0_and_the_same_words_the_same_bytes(pro
     project.refresh_from_db()
     assert described.described_release(project).digests["weights.json"] != first.digests["weights.json"]
     assert len(list(described.described_folder(project).iterdir())) == 1
-
-
-@pytest.mark.parametrize(
-    ("chosen", "words"), [({"features": "standard", "class_descriptions": []}, "nobody wrote"), ({}, "")]
-)
-def test_names_are_enough_to_an_encoder_alone(chosen, words, tmp_path, monkeypatch):
-    monkeypatch.setattr("django.conf.settings.VAR_DIR", tmp_path)
-    project = learning.open_secret(make_user(), **{"features": "planned", "text_columns": 16} | chosen)
-    answer = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models/0")
-    assert answer.status_code == (409 if words else 200)
-    assert not words or words in answer.json()["detail"]
-    assert described.offers_version_zero(project) == (not words)
-
-
-def test_images_have_none_and_say_so():
-    project = learning.open_images(make_user())
-    answer = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models/0")
-    assert (answer.status_code, "compared with texts" in answer.json()["detail"]) == (409, True)
-    assert not Dataset.objects.filter(project=project).exists()
-
-
-def test_it_is_downloaded_and_not_applied_by_the_site(project):
-    address = f"/api/v1/projects/{project.slug}/models/0/predict"
-    sent = {"texts": ["a pear"]}
-    refused = client_of(project, Role.ENGINEER).post(address, sent, content_type="application/json")
-    assert refused.status_code == 422

@@ -5,10 +5,8 @@ from django.urls import reverse
 
 from annotation.models import Query
 from annotation.questions.services import labelling
-from learner.rounds import views as pool_views
 from tests import learning
 from tests.clients import browser_of
-from tests.factories import make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,10 +26,6 @@ def text_of(response):
     return tight(response.content.decode())
 
 
-def test_an_empty_pool_says_what_to_do(crowd, manager):
-    assert "Nothing waits: upload a pool" in text_of(page_of(crowd, manager))
-
-
 def test_what_is_left_in_answers_in_money_and_in_questions(crowd, manager):
     learning.fill_crowd(crowd)
     assert text_of(page_of(crowd, manager)).count("no limit") == 3
@@ -46,17 +40,3 @@ def test_what_is_left_in_answers_in_money_and_in_questions(crowd, manager):
     html = text_of(page_of(crowd, manager))
     assert "<dd>496</dd>" in html
     assert "<dd>49.60 EUR</dd>" in html
-
-
-def test_the_order_of_the_next_round_is_shown(crowd, manager, monkeypatch):
-    learning.fill_crowd(crowd)
-    learning.run_to_release(crowd, make_user(), version=1)
-    response = page_of(crowd, manager)
-    ranked = response.context["ranked"]
-    assert len(ranked) == pool_views.SHOWN_EXAMPLES
-    assert [row.uncertainty for row in ranked] == sorted((row.uncertainty for row in ranked), reverse=True)
-    assert all(50 <= row.confidence <= 100 and row.query.state == "unasked" for row in ranked)
-    assert ranked[0].query.text in text_of(response)
-    assert sum(row.texts for row in response.context["bins"]) == Query.objects.filter(state="unasked").count()
-    monkeypatch.setattr(pool_views, "RANKED_ON_PAGE", 3)
-    assert "too many to rank on a page" in text_of(page_of(crowd, manager))

@@ -2,16 +2,15 @@ import math
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.presets import PRESETS
-from annotation.models import Job, Project, WorkState
+from annotation.models import Job, Project
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from learner.models.planning import PlanSimulation
-from learner.simulation import plan_setups, services
+from learner.simulation import plan_setups
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests.clients import browser_of
 from tests.factories import make_user, open_preset
@@ -111,24 +110,6 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
     )
     later = client.get(reverse("learner:plan", args=[project.slug]), {"records": "300"})
     assert "A simulation, and no promise about your data" in later.content.decode()
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_the_job_of_no_project_is_worked_off(client: Client) -> None:
-    client.post(at("fraud-stream", WizardStep.MODEL), {"feature_dimension": "4", "go": "budget"})
-    typed(client, "fraud-stream")
-    client.post(plan_of("fraud-stream"), {"records": "2000"})
-    job = Job.objects.get()
-    services.run_simulation(job_id=str(job.pk))
-    job.refresh_from_db()
-    assert (job.state, job.error) == (WorkState.DONE, "")
-
-
-def test_only_a_plan_may_have_no_project() -> None:
-    Job.objects.create(kind="simulate")
-    with pytest.raises(IntegrityError, match="annotation_job_project"), transaction.atomic():
-        Job.objects.create(kind="import")
 
 
 def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, opener: User) -> None:

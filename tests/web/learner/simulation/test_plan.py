@@ -111,11 +111,6 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     assert "A simulation, and no promise" not in client.get(page_of(twin) + "?records=301").content.decode()
 
 
-def test_a_picture_nobody_made_does_not_exist(client: Client, manager: User) -> None:
-    project = open_preset(manager, "pool-experts")
-    assert client.get(reverse("learner:plan_plot", args=[project.slug, "0" * 64])).status_code == 404
-
-
 @pytest.mark.parametrize("records", ["0", "x", "1e9"])
 def test_an_odd_number_of_records_is_named(client: Client, manager: User, records: str) -> None:
     project = open_preset(manager, "pool-experts")

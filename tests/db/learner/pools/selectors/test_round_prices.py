@@ -7,8 +7,7 @@ from annotation.models import WorkState
 from annotation.work.services.attempts import cancel_work
 from learner.models import Round
 from learner.pools import attempts
-from learner.pools import records as pool_selectors
-from learner.pools.prices import next_round_event, round_price
+from learner.pools.prices import round_price
 from learner.pools.selectors import training_event
 from learner.rounds import failures
 from learner.rounds.next_step import Step, project_status
@@ -106,18 +105,6 @@ def test_a_round_after_an_attempt_that_died_is_told_at_the_price_of_a_new_series
     assert again.reservation.epsilon_nano == epsilon_to_nano(told.epsilon)
 
 
-@pytest.mark.parametrize("records", [0, 1, 11])
-def test_a_pool_that_is_smaller_than_a_round_or_not_there_has_a_price(records):
-    """The flaw: the data page of a project with public examples and no pool yet failed."""
-    project = learning.open_trusted(make_user())
-    start_with(project)
-    if records:
-        learning.upload(project, [[text] for text in learning.sentences(records)], ["text"])
-    event = next_round_event(project)
-    assert (event.pool_size, event.picks) == (max(1, records), max(1, records))
-    assert round_price(project).epsilon > 0.25
-
-
 def test_no_upload_makes_a_round_dearer_than_was_told_before_it():
     project = learning.open_trusted(make_user())
     start_with(project)
@@ -129,12 +116,6 @@ def test_no_upload_makes_a_round_dearer_than_was_told_before_it():
     # Three records, eleven, twelve, which is a round, thirteen and 43.
     assert max(reached) == reached[2] == told
     assert reached[0] < reached[1] < reached[2] > reached[3] > reached[4]
-
-
-def test_what_is_left_is_counted_as_a_round_counts_it():
-    project = after_a_release(experts(records=30))
-    assert pool_selectors.records_left(project) == len(pool_selectors.open_records(project).rows) == 18
-    assert pool_selectors.unasked_records(project).count() == 18
 
 
 def test_behind_a_gate_choosing_is_free():

@@ -44,10 +44,3 @@ def test_a_release_leaves_and_is_found_genuine(release, tmp_path):
     assert "is retired: labels were wrong" in said("export_release", release.project.slug, "1", str(tmp_path / "b.zip"))
     with pytest.raises(CommandError, match="no such version"):
         said("export_release", release.project.slug, "latest", str(tmp_path / "c.zip"))
-
-
-def test_what_is_not_there_is_named(tmp_path):
-    with pytest.raises(CommandError, match="no folder"):
-        said("verify_release", str(tmp_path / "nothing"))
-    with pytest.raises(CommandError, match="no project"):
-        said("export_release", "nothing", "1", str(tmp_path / "a.zip"))

@@ -6,8 +6,6 @@ import pytest
 from annotation.models import ProjectState
 from annotation.work.services.tokens import Scope
 from learner.models import StoppingAdvice
-from learner.pools import selectors
-from learner.pools.prices import more_answers
 from tests import learning
 from tests.clients import browser_of, program_of
 from tests.db.learner.answers.test_randomization import open_randomized, reach
@@ -48,17 +46,6 @@ def test_where_it_is_enough_the_overview_says_so_and_a_manager_pauses(crowd):
     crowd.refresh_from_db()
     assert crowd.state == ProjectState.PAUSED
     assert PAUSE not in client.get(f"/projects/{crowd.slug}/overview/").content.decode()
-
-
-def test_while_it_improves_the_page_says_by_how_much(crowd):
-    release = reach(crowd, 1)
-    put(release, stop=False, agreement=0.8, moved=0.0734)
-    sentence = more_answers(crowd, selectors.newest_release(crowd)).sentence
-    assert sentence.startswith("Still improving, by about 7.3 points at most")
-    client = browser_of(crowd.created_by)
-    page = client.get(f"/projects/{crowd.slug}/overview/")
-    assert "Go on asking" in text_of(page)
-    assert PAUSE not in page.content.decode()
 
 
 def test_the_interface_says_it_with_its_numbers_as_a_code_with_parameters(crowd):
