@@ -30,9 +30,7 @@ urlpatterns = [
     path("projects/<slug:slug>/dashboard/plots/<slug:name>.svg", dashboard_views.plot, name="dashboard_plot"),
     path("projects/<slug:slug>/dashboard/<slug:name>.csv", dashboard_views.download, name="dashboard_csv"),
     path(
-        "projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/cancel/",
-        dashboard_views.cancel,
-        name="cancel_work",
+        "projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/cancel/", dashboard_views.cancel, name="cancel_work"
     ),
     path("projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/retry/", dashboard_views.retry, name="retry_work"),
     path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),

@@ -145,10 +145,7 @@ _digest_of = lru_cache(maxsize=2)(sha256_of)
 class PublicEncoder(FeaturesChoice):
     name: ClassVar[str] = "encoder"
     label: ClassVar[str] = _("a public sentence encoder")
-    sound: ClassVar[Sound] = Sound(
-        data_kinds=("text",),
-        why_not=dict.fromkeys(("table", "image"), READS_TEXTS_ALONE),
-    )
+    sound: ClassVar[Sound] = Sound(data_kinds=("text",), why_not=dict.fromkeys(("table", "image"), READS_TEXTS_ALONE))
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         return SentenceEncoder(

@@ -52,11 +52,7 @@ class PrincipalImageFeaturizer(Featurizer):
     reads = "image"
 
     def __init__(
-        self,
-        pixels: ImageFeaturizer,
-        n_components: int,
-        components: ArrayLike | None = None,
-        norm_bound: float = 1.0,
+        self, pixels: ImageFeaturizer, n_components: int, components: ArrayLike | None = None, norm_bound: float = 1.0
     ) -> None:
         if not 1 <= n_components <= pixels.dimension:
             raise ValueError(f"n_components must be within [1, {pixels.dimension}], got {n_components}")

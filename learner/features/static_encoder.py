@@ -137,10 +137,7 @@ def public_statistics(table: str) -> tuple[NDArray[np.float64], NDArray[np.float
 class StaticTable(FeaturesChoice):
     name: ClassVar[str] = "static_encoder"
     label: ClassVar[str] = _("a public sentence encoder that ships with the site")
-    sound: ClassVar[Sound] = Sound(
-        data_kinds=("text",),
-        why_not=dict.fromkeys(("table", "image"), READS_TEXTS_ALONE),
-    )
+    sound: ClassVar[Sound] = Sound(data_kinds=("text",), why_not=dict.fromkeys(("table", "image"), READS_TEXTS_ALONE))
 
     text_columns: int = parameter(
         COLUMNS,

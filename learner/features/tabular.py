@@ -38,12 +38,7 @@ class TabularFeaturizer(Featurizer):
     kind = "tabular"
     reads = "table"
 
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        norm_bound: float = 1.0,
-        row_scaling: RowScaling = "bounded",
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], norm_bound: float = 1.0, row_scaling: RowScaling = "bounded") -> None:
         self.columns = tuple(columns)
         names = [column.name for column in self.columns]
         if not names or len(set(names)) != len(names):

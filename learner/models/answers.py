@@ -42,8 +42,7 @@ class RandomizedLabel(models.Model):
             models.UniqueConstraint(fields=("query", "number"), name="learner_randomized_label_once"),
             models.UniqueConstraint(fields=("query", "answers"), name="learner_randomized_label_once_for_answers"),
             models.CheckConstraint(
-                name="learner_randomized_label_shape",
-                condition=Q(number__gte=1, answers__gte=1, kept__len__gte=1),
+                name="learner_randomized_label_shape", condition=Q(number__gte=1, answers__gte=1, kept__len__gte=1)
             ),
         )
         indexes = (models.Index(fields=("project", "id"), name="learner_randomized_project"),)

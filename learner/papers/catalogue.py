@@ -4,13 +4,7 @@ import importlib
 
 from learner.papers.experiment import Experiment, Paper
 
-PAPERS: tuple[str, ...] = (
-    "ghassemi2016",
-    "zhang2018",
-    "rane2019",
-    "feyisetan2019",
-    "chaudhuri2008",
-)
+PAPERS: tuple[str, ...] = ("ghassemi2016", "zhang2018", "rane2019", "feyisetan2019", "chaudhuri2008")
 
 
 def load_paper(name: str, *, small: bool) -> Paper:

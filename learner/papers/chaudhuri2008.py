@@ -17,15 +17,7 @@ from learner.papers.chaudhuri2008_methods import (
     fold_errors,
     objective_2008_epsilon,
 )
-from learner.papers.experiment import (
-    Claim,
-    Data,
-    Experiment,
-    Json,
-    Paper,
-    PaperTable,
-    cell,
-)
+from learner.papers.experiment import Claim, Data, Experiment, Json, Paper, PaperTable, cell
 
 
 class ErrorTable(Experiment):

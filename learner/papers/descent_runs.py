@@ -103,14 +103,7 @@ def full_information_losses(
 
 
 def bandit_losses(
-    users: Users,
-    *,
-    sigmas: Array,
-    step_sizes: Array,
-    exploration: float,
-    radius: float,
-    runs: int,
-    rng: Normals,
+    users: Users, *, sigmas: Array, step_sizes: Array, exploration: float, radius: float, runs: int, rng: Normals
 ) -> Array:
     r"""Return the total losses of Algorithm 2 at the points users were sent, :math:`w_t + \delta e_t`.
 

@@ -141,7 +141,7 @@ class EpsilonDelta(Experiment):
     def costs(self, result: Json) -> list[str]:
         return [
             "Sampling records instead of distinct texts is all the sound version changes: a text needs about k / beta "
-            "records to pass instead of k.",
+            "records to pass instead of k."
         ]
 
 
@@ -241,5 +241,5 @@ class ContributorGate(Experiment):
     def costs(self, result: Json) -> list[str]:
         return [
             f"A person who may keep m texts pays m times epsilon and delta; the busiest said {result['most_texts']:,} "
-            "different texts. A cap of one costs as much as a record and passes fewer texts.",
+            "different texts. A cap of one costs as much as a record and passes fewer texts."
         ]

@@ -98,5 +98,5 @@ class SketchCounts(Experiment):
         return [
             "In a project a count-min prefilters the sample and an exact recount decides, so that what comes out "
             "equals the exact gate's; a sketch that decided would have a delta of at least beta for a text it "
-            "over-counts.",
+            "over-counts."
         ]

@@ -166,5 +166,5 @@ class Slabs(Experiment):
         return [
             "A randomised screen cannot do without the lower rate: a rate of 0 outside the slab would cost an infinite "
             "epsilon, so labels grow linearly in any private version. Fewer labels at the same ratio of rates, hence "
-            "the same cost of a selection, come from making both rates small.",
+            "the same cost of a selection, come from making both rates small."
         ]

@@ -216,9 +216,7 @@ class Separation(Experiment):
                 labels,
             ),
             PaperTable(
-                "Accuracy of the last release, epsilon_p 1; the same runs serve every column",
-                header,
-                accuracies,
+                "Accuracy of the last release, epsilon_p 1; the same runs serve every column", header, accuracies
             ),
         ]
 

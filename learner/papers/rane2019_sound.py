@@ -137,9 +137,7 @@ class SoundReleases(Experiment):
             Panel(
                 [
                     banded_cells(
-                        f"{way}, C = {cost:g}",
-                        labels,
-                        [self.at(result, way, count, epsilon, cost) for count in labels],
+                        f"{way}, C = {cost:g}", labels, [self.at(result, way, count, epsilon, cost) for count in labels]
                     )
                     for cost in self.settings["costs"]
                     for way in WAYS
@@ -166,5 +164,5 @@ class SoundReleases(Experiment):
         scale, training = self.split(few, 1.1)
         return [
             f"At epsilon 1.1 in all, {few} picks by top-c cost {1.1 - training:.3f} (exponent {scale:.3f}) and the "
-            f"release {training:.3f}, under neighbours that lack a record; nothing else is published.",
+            f"release {training:.3f}, under neighbours that lack a record; nothing else is published."
         ]

@@ -124,10 +124,7 @@ class Reproduction:
             path.unlink()
 
     def _judge(self, paper: Paper, experiment: Experiment, kept: Json) -> None:
-        answers = {
-            "claims": experiment.answers(kept),
-            "costs": experiment.costs(kept["result"]),
-        }
+        answers = {"claims": experiment.answers(kept), "costs": experiment.costs(kept["result"])}
         if answers != {name: kept.get(name) for name in answers}:
             _write_json(self._result(paper, experiment), kept | answers)
 

@@ -2,15 +2,8 @@
 
 import math
 
-from learner.papers.descent_runs import (
-    Normals,
-    Users,
-    bandit_losses,
-)
-from learner.papers.experiment import (
-    Claim,
-    Json,
-)
+from learner.papers.descent_runs import Normals, Users, bandit_losses
+from learner.papers.experiment import Claim, Json
 from learner.papers.verdicts import all_of, at_most
 from learner.papers.zhang2018_regret import DELTA, LIPSCHITZ, LOSS_BOUND, RADIUS, Regret, by_sigma, growth
 from privacy.accounting.composition import zcdp_epsilon

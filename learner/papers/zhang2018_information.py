@@ -7,16 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from learner.papers.experiment import (
-    Claim,
-    ClaimVerdict,
-    Data,
-    Experiment,
-    Json,
-    PaperTable,
-    cell,
-    shown,
-)
+from learner.papers.experiment import Claim, ClaimVerdict, Data, Experiment, Json, PaperTable, cell, shown
 from learner.papers.user_information import bandit_information, information, two_users_told_apart
 from learner.papers.verdicts import all_of, at_most
 from privacy.accounting.composition import zcdp_epsilon
@@ -180,7 +171,7 @@ class UserInformation(Experiment):
     def costs(self, result: Json) -> list[str]:
         return [
             "The ledger charges rho = 2 L^2/sigma^2 a user (any two gradients differ by at most 2 L) and shows the "
-            "nats; 'told apart' is how often the better guess is right between two users with opposite gradients.",
+            "nats; 'told apart' is how often the better guess is right between two users with opposite gradients."
         ]
 
 

@@ -6,21 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from learner.papers.descent_runs import (
-    Normals,
-    SideBySide,
-    Users,
-    draw_users,
-)
-from learner.papers.experiment import (
-    Claim,
-    Data,
-    Experiment,
-    Json,
-    PaperTable,
-    cell,
-    shown,
-)
+from learner.papers.descent_runs import Normals, SideBySide, Users, draw_users
+from learner.papers.experiment import Claim, Data, Experiment, Json, PaperTable, cell, shown
 from learner.papers.verdicts import all_of, at_most, exponent
 from privacy.arrays import Array
 

@@ -326,13 +326,7 @@ def _loss(stage: CanaryStage, trials: int) -> tuple[float, str]:
         )
         return ratio.mu_lower_bound, ratio.event
     found = audit(
-        one_by_one(weight),
-        True,
-        False,
-        trials=trials,
-        confidence=CONFIDENCE,
-        delta=stage.delta,
-        rng=SecureRandom(),
+        one_by_one(weight), True, False, trials=trials, confidence=CONFIDENCE, delta=stage.delta, rng=SecureRandom()
     )
     return found.epsilon_lower_bound, found.event
 

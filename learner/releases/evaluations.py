@@ -130,12 +130,7 @@ def _score_sets(
         named = np.eye(members.shape[1], dtype=np.bool_)[leaders]
         right = sets_right(named, truth)
         micro, macro = f1_scores((named & truth).sum(axis=0), named.sum(axis=0) + truth.sum(axis=0))
-        found["version_0"] = {
-            "correct": right,
-            "accuracy": right / len(truth),
-            "micro_f1": micro,
-            "macro_f1": macro,
-        }
+        found["version_0"] = {"correct": right, "accuracy": right / len(truth), "micro_f1": micro, "macro_f1": macro}
     return Score(dataset, len(truth), sets_right(members, truth), found)
 
 

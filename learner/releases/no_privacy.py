@@ -38,9 +38,7 @@ def estimate_of_run(run: TrainingRun) -> PlannersEstimate | None:
     return simulated_course(run.project).at(selectors.labels_told(run))
 
 
-def with_estimates(
-    releases: Sequence[ModelRelease],
-) -> list[tuple[ModelRelease, TrainedOn, PlannersEstimate | None]]:
+def with_estimates(releases: Sequence[ModelRelease]) -> list[tuple[ModelRelease, TrainedOn, PlannersEstimate | None]]:
     if not releases:
         return []
     course = simulated_course(releases[0].project)

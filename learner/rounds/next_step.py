@@ -187,9 +187,7 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     # Questions done with, not labels agreed on: when a model is trained shows outside, and so does another round before
     # it. Neither may depend on whether a question got an agreed answer, which is up to the record it is about.
     missing = policy_choice_of(project.settings).labels_needed(
-        labels_now=counts.done,
-        labels_at_last_release=counts.done_before,
-        labels_per_release=project.labels_per_release,
+        labels_now=counts.done, labels_at_last_release=counts.done_before, labels_per_release=project.labels_per_release
     )
     # A model is made where nothing was agreed on, too: that there is none yet would tell that.
     if not missing:

@@ -293,11 +293,7 @@ def _points(
         "constant": MeanAccuracy.over_seeds([constant], task.test_labels),
     }
     return tuple(
-        OutcomePoint(
-            labels=count,
-            **still,
-            **_reached(task, courses, place),
-        )
+        OutcomePoint(labels=count, **still, **_reached(task, courses, place))
         for place, count in enumerate(task.label_counts)
     )
 

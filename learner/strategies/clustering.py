@@ -23,11 +23,7 @@ SAME = 1e-9
 
 
 def spread_batch(
-    rows: NDArray[np.floating],
-    weights: NDArray[np.float64],
-    n: int,
-    *,
-    asked: NDArray[np.floating] | None = None,
+    rows: NDArray[np.floating], weights: NDArray[np.float64], n: int, *, asked: NDArray[np.floating] | None = None
 ) -> NDArray[np.int64]:
     """Choose rows that stand for all the others but those near to one that was asked before.
 

@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import (
-    BEYOND_A_STREAM,
-    BlockwiseStrategy,
-    Series,
-    StrategyChoice,
-)
+from learner.strategies.base import BEYOND_A_STREAM, BlockwiseStrategy, Series, StrategyChoice
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent

@@ -9,16 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from annotation import selectors as annotation_selectors
 from annotation.budget.presenters import start_account
-from annotation.models import (
-    Consensus,
-    Dataset,
-    Project,
-    Query,
-    QueryState,
-    Role,
-    Selection,
-    WorkState,
-)
+from annotation.models import Consensus, Dataset, Project, Query, QueryState, Role, Selection, WorkState
 from annotation.selectors import Person
 from learner.models import ChannelMove, FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
 from learner.pools import answers, records

@@ -8,10 +8,7 @@ from privacy.wording import gettext_noop as _
 
 SCHEMA = "dpal-privacy/2"
 # What composes under each filter, in the words of the accountant.
-FLAVOUR = {
-    "pure": _("approximate DP by a pure filter"),
-    "zcdp": _("zero-concentrated DP, converted to approximate DP"),
-}
+FLAVOUR = {"pure": _("approximate DP by a pure filter"), "zcdp": _("zero-concentrated DP, converted to approximate DP")}
 PURE = _("pure DP")
 TRUST = {
     "trusted": _("annotators read the records and are trusted with them, as is whoever runs the site"),

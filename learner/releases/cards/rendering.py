@@ -53,11 +53,7 @@ def as_yaml(value: Any) -> str:
 
 
 # By what the records are.
-PIPELINE_TAGS = {
-    "text": "text-classification",
-    "table": "tabular-classification",
-    "image": "image-classification",
-}
+PIPELINE_TAGS = {"text": "text-classification", "table": "tabular-classification", "image": "image-classification"}
 
 
 class Card(TypedDict):
@@ -138,19 +134,12 @@ NOT_COVERED = {
         BEYOND_THE_UNIT,
     ),
     "trusted": (_("the annotators, who read the records by design"), BEYOND_THE_SITE, BEYOND_THE_UNIT),
-    "crowd": (
-        BEYOND_THE_SITE,
-        _("what the annotators themselves do with the texts they are shown"),
-        BEYOND_THE_UNIT,
-    ),
+    "crowd": (BEYOND_THE_SITE, _("what the annotators themselves do with the texts they are shown"), BEYOND_THE_UNIT),
 }
 BY_HAND = _("answers, from the project's managers, who read all of them, and what they do by hand where others see it")
 # Of a crowd's answers, by the unit of their account.
 ANSWERS_NOT_COVERED = {
-    "answer": (
-        BY_HAND,
-        _("several answers of one annotator together, beyond as many times the limit of one answer"),
-    ),
+    "answer": (BY_HAND, _("several answers of one annotator together, beyond as many times the limit of one answer")),
     "annotator": (
         BY_HAND,
         _("that an annotator took part, when, what they skipped or reported, and their answers to hidden checks"),
@@ -171,9 +160,7 @@ REISSUE = _(
 )
 
 # What neighbours differ in where it is no single thing.
-UNIT_WORDS = {
-    "annotator": _("two data sets that differ in all answers of one annotator, replaced by others"),
-}
+UNIT_WORDS = {"annotator": _("two data sets that differ in all answers of one annotator, replaced by others")}
 
 OPEN_ANSWERS = _(
     "The answers of this project are declared not to be secret: no account protects them, and the model may show any "
@@ -321,10 +308,7 @@ def front_matter(*, reads: str, card: Card, privacy: Privacy) -> list[str]:
     if card["metrics"]:
         # Of nothing that was measured nothing is claimed; the hub refuses an index without results.
         results = [_result(metric, task=tag) for metric in card["metrics"]]
-        fields |= {
-            "metrics": ["accuracy", "f1"],
-            "model-index": [{"name": card["name"], "results": results}],
-        }
+        fields |= {"metrics": ["accuracy", "f1"], "model-index": [{"name": card["name"], "results": results}]}
     return front_matter_lines(fields)
 
 
@@ -397,7 +381,5 @@ def _raised(account: AccountTerms) -> str:
     if before == (account["limit_epsilon"], account["limit_delta"]):
         return ""
     return as_message(
-        "When the version was released, the limit was ({epsilon:.6g}, {delta:.6g}).",
-        epsilon=before[0],
-        delta=before[1],
+        "When the version was released, the limit was ({epsilon:.6g}, {delta:.6g}).", epsilon=before[0], delta=before[1]
     )

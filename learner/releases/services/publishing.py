@@ -71,12 +71,7 @@ def digest_over(digests: dict[str, str]) -> str:
 
 @contextmanager
 def staged_version(
-    run: TrainingRun,
-    model: LinearModel,
-    featurizer: Featurizer,
-    *,
-    entries: Sequence[LedgerEntry],
-    lease: Lease,
+    run: TrainingRun, model: LinearModel, featurizer: Featurizer, *, entries: Sequence[LedgerEntry], lease: Lease
 ) -> Iterator[StagedRelease]:
     """Write a release's files, on whose card `entries` stand, and begin the transaction that settles and publishes
     it.
@@ -101,11 +96,7 @@ def staged_version(
 
 @contextmanager
 def _staged_release(
-    run: TrainingRun,
-    model: LinearModel,
-    featurizer: Featurizer,
-    *,
-    entries: Sequence[LedgerEntry],
+    run: TrainingRun, model: LinearModel, featurizer: Featurizer, *, entries: Sequence[LedgerEntry]
 ) -> Iterator[StagedRelease]:
     """Write a release's files where nobody looks; what was not published on leaving is removed."""
     project = run.project
@@ -234,11 +225,7 @@ def move_into_place(folder: Path, name: str) -> None:
 
 
 def publish(
-    staged: StagedRelease,
-    *,
-    entry: LedgerEntry,
-    lineage: Sequence[LedgerEntry],
-    advice: StoppingAdvice | None = None,
+    staged: StagedRelease, *, entry: LedgerEntry, lineage: Sequence[LedgerEntry], advice: StoppingAdvice | None = None
 ) -> ModelRelease:
     """Store the release and move its files into place, as the last step of the transaction that commits its cost."""
     run = staged.run

@@ -152,11 +152,7 @@ def start_block(project: Project) -> Round:
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
     block = records.next_block(project) or 0
     started = Round.objects.create(
-        project=project,
-        number=last + 1,
-        strategy=project.selection,
-        block=block,
-        requested=records.pool_size(project),
+        project=project, number=last + 1, strategy=project.selection, block=block, requested=records.pool_size(project)
     )
     send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
     return started

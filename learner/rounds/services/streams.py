@@ -158,10 +158,7 @@ def _answers(project: Project, numbers: list[int]) -> dict[int, list[AgreedAnswe
 
 
 def _learn(
-    project: Project,
-    learner: StreamingLinearClassifier,
-    batches: list[StreamBatch],
-    featurizer: Featurizer,
+    project: Project, learner: StreamingLinearClassifier, batches: list[StreamBatch], featurizer: Featurizer
 ) -> None:
     own = [batch.number for batch in batches]
     read = [*range(learner.first_read(own[0] - 1) + 1, own[0]), *own]
@@ -267,10 +264,7 @@ def _examine(project: Project, stream: Stream) -> bool:
         most_selected=affordable,
     )
     records.store_records(
-        project=project,
-        first_slot=stream.next_slot,
-        records=values[: seen.examined],
-        selected=seen.selected.tolist(),
+        project=project, first_slot=stream.next_slot, records=values[: seen.examined], selected=seen.selected.tolist()
     )
     _ask(project, stream, seen, rows, learner)
     StreamBatch.objects.bulk_create(
@@ -294,11 +288,7 @@ def _examine(project: Project, stream: Stream) -> bool:
 
 
 def _ask(
-    project: Project,
-    stream: Stream,
-    seen: Examination,
-    rows: NDArray[np.float32],
-    learner: StreamingLinearClassifier,
+    project: Project, stream: Stream, seen: Examination, rows: NDArray[np.float32], learner: StreamingLinearClassifier
 ) -> None:
     if not seen.selected.size:
         return

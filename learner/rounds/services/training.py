@@ -251,11 +251,7 @@ def _free_use(run: TrainingRun, gates: list[LedgerEntry], staged: StagedRelease)
     if run.project.oracle != Oracle.CROWD:
         return []
     return attempts.record_free_use(
-        run,
-        gates=gates,
-        operation=as_message("training"),
-        purpose=TRAIN_ON_GATE_OUTPUT,
-        output_digest=staged.digest,
+        run, gates=gates, operation=as_message("training"), purpose=TRAIN_ON_GATE_OUTPUT, output_digest=staged.digest
     )
 
 
