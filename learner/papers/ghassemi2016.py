@@ -1,10 +1,8 @@
 """Ghassemi, Sarwate and Wright 2016: screened streams with noisy mini-batch updates; the list of its experiments."""
 
 from learner.papers.experiment import Experiment, Paper
-from learner.papers.ghassemi_batches import BatchSizes
-from learner.papers.ghassemi_curves import GeneratedCurves, KddCurves, MnistCurves
+from learner.papers.ghassemi_curves import BatchSizes, GeneratedCurves, KddCurves, MnistCurves, Slabs
 from learner.papers.ghassemi_screens import ScreenCosts
-from learner.papers.ghassemi_slabs import Slabs
 
 UNSOUND = (
     "`exponential`: the screen costs more than its lemma says, whose condition the paper's own setting breaks.",

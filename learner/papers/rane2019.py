@@ -19,10 +19,19 @@ from learner.papers.experiment import (
     cell,
     shown,
 )
-from learner.papers.plane_learners import Learned, coin, draw_starts, learn_until_separated
-from learner.papers.plane_points import GAPS, POINTS, Constellation, constellation
-from learner.papers.plane_releases import laplace_accuracy, published_scale, true_scale
-from learner.papers.rane2019_sound import SoundReleases
+from learner.papers.plane_learners import (
+    GAPS,
+    POINTS,
+    Constellation,
+    Learned,
+    coin,
+    constellation,
+    draw_starts,
+    laplace_accuracy,
+    learn_until_separated,
+    published_scale,
+    true_scale,
+)
 from learner.papers.rane2019_version_space import SettledVersionSpace, ShrinkingArc
 from privacy.accounting.screens import rank_bernoulli_epsilon
 
@@ -339,6 +348,5 @@ def paper(*, small: bool) -> Paper:
             Separation(small=small),
             ShrinkingArc(small=small),
             SettledVersionSpace(small=small),
-            SoundReleases(small=small),
         ),
     )

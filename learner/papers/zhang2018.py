@@ -1,9 +1,8 @@
 """Zhang and Venkitasubramaniam 2018: regret of noisy online gradient descent, and the promise of its noise."""
 
 from learner.papers.experiment import Paper
-from learner.papers.zhang2018_bandit import Bandit
-from learner.papers.zhang2018_full import FullInformationRegret
 from learner.papers.zhang2018_information import UserInformation
+from learner.papers.zhang2018_regret import Bandit, FullInformationRegret
 
 
 def paper(*, small: bool) -> Paper:

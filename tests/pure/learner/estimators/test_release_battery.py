@@ -9,7 +9,7 @@ from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
-from learner.papers.huber_svm import HuberSVMBaseline, PrivateHuberSVM
+from learner.papers.ghassemi_curves import HuberSVMBaseline, PrivateHuberSVM
 from privacy.accounting.events import event_from_json
 from privacy.mechanisms.randomness import RandomSource, SecureRandom, SimulationRandom
 

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.sums import PrivateSums
-from learner.papers.huber_svm import HuberSVMBaseline, PrivateHuberSVM
+from learner.papers.ghassemi_curves import HuberSVMBaseline, PrivateHuberSVM
 
 NORM_BOUND = 100.0
 # What cannot be checked here, and why; everything else must pass.

@@ -1,7 +1,7 @@
 import numpy as np
 
 from learner.papers.experiment import Json
-from learner.papers.ghassemi_batches import BatchSizes, spread_ratio
+from learner.papers.ghassemi_curves import BatchSizes, spread_ratio
 
 
 def parts(scale: float, experiment: BatchSizes, seeds: int = 20) -> list[Json]:

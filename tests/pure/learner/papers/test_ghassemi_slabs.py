@@ -1,7 +1,7 @@
 import numpy as np
 
 from learner.papers.experiment import ClaimVerdict
-from learner.papers.ghassemi_slabs import LOW_RATE, Slabs
+from learner.papers.ghassemi_curves import LOW_RATE, Slabs
 
 
 def answers(shrinking_power: float, harm: float) -> list[ClaimVerdict]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learner.papers.huber_svm import HuberLoss, HuberSVMBaseline, PrivateHuberSVM
+from learner.papers.ghassemi_curves import HuberLoss, HuberSVMBaseline, PrivateHuberSVM
 from privacy.accounting.events import event_from_json
 
 TRIALS = 30 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from learner.papers.chaudhuri2008_methods import draw_points, objective_2008_epsilon, perturbed_problem
-from learner.papers.logistic_runs import gamma_noise, solve_tilted
+from learner.papers.chaudhuri2008_methods import (
+    draw_points,
+    gamma_noise,
+    objective_2008_epsilon,
+    perturbed_problem,
+    solve_tilted,
+)
 
 
 def test_solutions_are_scipys() -> None:

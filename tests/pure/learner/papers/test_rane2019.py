@@ -5,14 +5,18 @@ import numpy as np
 import pytest
 
 from learner.papers.experiment import agree, cell
-from learner.papers.plane_learners import coin, draw_starts, learn_until_separated
-from learner.papers.plane_points import GAPS, POINTS, constellation
-from learner.papers.plane_releases import ask_top_c, true_scale
-from learner.papers.plane_svms import solve_svms
+from learner.papers.plane_learners import (
+    GAPS,
+    POINTS,
+    coin,
+    constellation,
+    draw_starts,
+    learn_until_separated,
+    solve_svms,
+    true_scale,
+)
 from learner.papers.rane2019 import Separation
-from learner.papers.rane2019_sound import SoundReleases
-from learner.papers.version_arcs import arc_bounds, learn_until_settled
-from privacy.accounting.screens import top_c_epsilon
+from learner.papers.rane2019_version_space import arc_bounds, learn_until_settled
 
 RESULTS = Path(__file__).parents[4] / "docs" / "results" / "rane2019"
 
@@ -109,19 +113,6 @@ def test_coins_stop_at_ranks_with_the_geometric_law() -> None:
     assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(4_000)
     assert coin(0.1) == pytest.approx(0.525, abs=1e-3)
     assert coin(1.0) == pytest.approx(0.731, abs=1e-3)
-
-
-def test_top_c_asks_distinct_records_of_the_pool_and_its_split_is_paid() -> None:
-    points = points_of()
-    starts = draw_starts(points.signs, 20, np.random.default_rng(10))
-    for scale in (0.0, 0.3):
-        asked = ask_top_c(points, starts, picks=16, scale=scale, reach=4.0, cost=1.0, rng=np.random.default_rng(11))
-        together = np.sort(np.hstack([starts, asked]), axis=1)
-        assert (np.diff(together, axis=1) > 0).all()
-    experiment = SoundReleases(small=True)
-    scale, left = experiment.split(100, 2.0)
-    assert top_c_epsilon(118, 100, scale) + left == pytest.approx(2.0)
-    assert left == pytest.approx(1.5, abs=1e-6)
 
 
 @pytest.mark.statistical

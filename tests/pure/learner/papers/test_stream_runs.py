@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from learner.papers.datasets import Sample, load_sample
-from learner.papers.ghassemi_slabs import sublinearity
+from learner.papers.ghassemi_curves import sublinearity
 from learner.papers.stream_runs import Design, Runs, simulate_streams
 
 

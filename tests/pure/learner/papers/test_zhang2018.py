@@ -8,9 +8,8 @@ from scipy.stats import norm
 
 from learner.papers.descent_runs import bandit_losses, best_total_loss, draw_users, full_information_losses
 from learner.papers.experiment import agree, cell
-from learner.papers.user_information import bandit_information, information
-from learner.papers.zhang2018_bandit import Bandit
-from learner.papers.zhang2018_full import FullInformationRegret
+from learner.papers.zhang2018_information import bandit_information, information
+from learner.papers.zhang2018_regret import Bandit, FullInformationRegret
 from privacy.accounting.mutual_information import gaussian_mi
 
 RESULTS = Path(__file__).parents[4] / "docs" / "results" / "zhang2018"

@@ -5,9 +5,7 @@ import pytest
 
 from learner.papers.descent_runs import SideBySide
 from learner.papers.experiment import ClaimVerdict, Data, Json
-from learner.papers.zhang2018_bandit import Bandit
-from learner.papers.zhang2018_full import FullInformationRegret
-from learner.papers.zhang2018_regret import Regret, growth, slopes
+from learner.papers.zhang2018_regret import Bandit, FullInformationRegret, Regret, growth, slopes
 
 SUBLINEAR, ROOT = "The regret is sublinear.", "The regret is of order sqrt(T)."
 

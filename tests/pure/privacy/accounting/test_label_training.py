@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learner.estimators.logistic import PrivateLogisticRegression
-from learner.papers.huber_svm import HuberLoss, PrivateHuberSVM
+from learner.papers.ghassemi_curves import HuberLoss, PrivateHuberSVM
 from privacy.accounting import events as ev
 
 LOGISTIC = PrivateLogisticRegression()._loss

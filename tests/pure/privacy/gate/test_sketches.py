@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.gate.cardinality import Cardinality
-from privacy.gate.count_mean_min import CountMeanMinSketch
 from privacy.gate.count_min import LARGEST_COUNT, CountMinSketch
 from privacy.gate.hashing import mix
 from privacy.gate.membership import MembershipSketch
@@ -17,7 +16,6 @@ BATCHES = st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), ma
 MAKERS = {
     "count_min": lambda: CountMinSketch(7, 3),
     "wide_count_min": lambda: CountMinSketch(1 << 12, 2),
-    "count_mean_min": lambda: CountMeanMinSketch(16, 3),
     "table": CountTable,
     "cardinality": lambda: Cardinality(5),
     "membership": lambda: MembershipSketch(256, 3),
@@ -117,21 +115,6 @@ def test_sizing_keeps_its_stated_error():
     assert (smaller.estimate(words(distinct)) - counts > 10).mean() > 0.02
 
 
-def test_count_mean_min_errs_to_both_sides():
-    """Why it decides nothing: among 5,000 keys some come out too high, and more too low."""
-    rng = np.random.default_rng(5)
-    distinct = np.arange(5000)
-    counts = np.minimum(rng.zipf(1.5, size=len(distinct)), 100)
-    plain, mean = CountMinSketch(1000, 2), CountMeanMinSketch(1000, 2)
-    for sketch in (plain, mean):
-        for part in np.array_split(distinct, 50):
-            sketch.update(words(part), counts[part])
-    errors = mean.estimate(words(distinct)) - counts
-    assert (errors > 0).any()
-    assert (errors < 0).any()
-    assert (errors <= plain.estimate(words(distinct)) - counts).all()
-
-
 def test_counters_do_not_wrap_around():
     for sketch in (CountMinSketch(8, 2), CountTable()):
         sketch.update(words([1]), np.array([LARGEST_COUNT]))
@@ -185,7 +168,6 @@ def test_membership_keeps_its_stated_error():
     [
         lambda: CountMinSketch(0, 4),
         lambda: CountMinSketch(8, 17),
-        lambda: CountMeanMinSketch(1, 4),
         lambda: CountMinSketch.for_error(10, 0),
         lambda: CountMinSketch.for_error(10, 1, failure=1),
         lambda: Cardinality(3),
@@ -193,7 +175,6 @@ def test_membership_keeps_its_stated_error():
         lambda: MembershipSketch(64, 0),
         lambda: MembershipSketch.for_error(9, 1.0),
         lambda: CountMinSketch(8, 2).merge(CountMinSketch(9, 2)),
-        lambda: CountMinSketch(8, 2).merge(CountMeanMinSketch(8, 2)),
         lambda: Cardinality(4).merge(Cardinality(5)),
         lambda: MembershipSketch(64).merge(MembershipSketch(128)),
         lambda: CountTable().update(words([1]), np.array([-1])),

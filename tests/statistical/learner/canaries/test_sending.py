@@ -18,7 +18,7 @@ from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
-from learner.papers.huber_svm import PrivateHuberSVM
+from learner.papers.ghassemi_curves import PrivateHuberSVM
 from learner.releases import canaries as canary_room
 from learner.releases.canaries import LOSS, TRIALS, fingerprint, plain_parameters, send_canary, stage_for
 from privacy.accounting.events import MinibatchSgdEvent, ObjectivePerturbationEvent

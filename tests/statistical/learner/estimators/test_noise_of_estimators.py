@@ -14,7 +14,7 @@ import pytest
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.sums import PrivateSums
-from learner.papers.huber_svm import PrivateHuberSVM
+from learner.papers.ghassemi_curves import PrivateHuberSVM
 
 MORE = int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
 WIDTH = 250

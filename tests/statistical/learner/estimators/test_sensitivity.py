@@ -11,7 +11,7 @@ import pytest
 
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.logistic import PrivateLogisticRegression
-from learner.papers.huber_svm import HuberSVMBaseline, PrivateHuberSVM
+from learner.papers.ghassemi_curves import HuberSVMBaseline, PrivateHuberSVM
 
 NEIGHBOURS = 10_000
 ROWS, WIDTH = 12, 3
