@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of Ghassemi et al. 2016: error against iterations and against labels, with the baselines."""
+"""Figures 2 to 5 of Ghassemi et al. 2016: policies and screens beside baselines, batch sizes, and slabs."""
 
 import math
 from collections.abc import Sequence

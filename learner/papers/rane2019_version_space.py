@@ -1,4 +1,4 @@
-"""The version space itself: how it shrinks on the circle, and what CAL and its private form ask for."""
+"""Version space of Rane and Brito 2019: its arc on the circle, and the labels of CAL and its private form."""
 
 import math
 from dataclasses import dataclass
