@@ -1,4 +1,4 @@
-"""Regret of noisy online gradient descent by Zhang and Venkitasubramaniam 2018: Algorithms 1 and 2, Theorems 2 and 4."""
+"""Regret of noisy online gradient descent by Zhang and Venkitasubramaniam 2018: Algorithms 1 and 2."""
 
 import math
 from abc import ABC, abstractmethod
