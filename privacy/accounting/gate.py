@@ -378,47 +378,6 @@ class PlannedGate:
         return self.k / self.sampling_rate
 
 
-def best_gate(
-    epsilon: float, delta: float, *, rates: tuple[float, ...] = RATES, method: DeltaMethod = "exact"
-) -> PlannedGate:
-    """Return the gate that lets out the rarest texts at a given privacy loss.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss for one text, > 0.
-    delta : float
-        Wanted delta for one text, in (0, 1).
-    rates : tuple of float
-        Sampling rates to choose from, each in (0, 1).
-    method : {"exact", "li2012"}
-        See `privacy.accounting.gate.gate_delta`; rates that `li2012` cannot price are passed over.
-
-    Returns
-    -------
-    GateChoice
-        The smallest `k / rate`; of equal ones the larger rate. More sampling is not more output: a higher rate
-        needs a `k` that grows faster.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or no rate can be priced.
-    """
-    choices = [
-        PlannedGate(gate_minimum_k(epsilon, delta, rate, method), rate)
-        for rate in rates
-        if method == "exact" or epsilon >= -math.log1p(-rate)
-    ]
-    if not choices:
-        raise ValueError(
-            as_message(
-                "no sampling rate can be priced by {method} at epsilon={epsilon}", method=method, epsilon=epsilon
-            )
-        )
-    return min(choices, key=lambda choice: (choice.records_needed, -choice.sampling_rate))
-
-
 def frontier(
     epsilon: float, delta: float, *, texts_per_contributor: int = 1, rates: Sequence[float] = RATES
 ) -> list[PlannedGate]:

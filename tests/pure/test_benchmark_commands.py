@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "name",
-    ["data", "demo", "gate_texts", "gate_window", "selection", "utility", "gate_service", "ledger", "label_loop"],
+    ["data", "demo", "selection", "utility", "gate_service", "ledger", "label_loop"],
 )
 def test_it_says_how_it_is_run(name):
     command = [sys.executable, f"benchmarks/{name}.py", "--help"]
