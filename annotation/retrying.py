@@ -6,7 +6,7 @@ from annotation.data.services import datasets, exports
 from annotation.gates import services as gates
 from annotation.models import Job, WorkState
 from annotation.models.quality import QualityReport
-from annotation.review.services import agreement as comparing
+from annotation.review import services as comparing
 from annotation.work.services import jobs
 
 

@@ -6,7 +6,7 @@ from annotation.data.services import datasets, drafts, exports, import_parts, re
 from annotation.gates import services as gates
 from annotation.people.services import letters
 from annotation.questions.services import queue
-from annotation.review.services import agreement as comparing
+from annotation.review import services as comparing
 from annotation.work.services import idempotency, jobs, rates
 
 

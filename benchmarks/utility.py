@@ -24,8 +24,7 @@ import django
 import numpy as np
 import sklearn
 
-from annotation.choices.presets import PRESETS
-from annotation.choices.stream_presets import STREAM_PRESETS
+from annotation.choices.presets import PRESETS, STREAM_PRESETS
 from benchmarks.trials.baselines import FEWER_SEEDS, MOST_OF_ALL_SEEDS, baselines, peer_rows, seeds_for
 from benchmarks.trials.chosen import held_out_lines, shown
 from benchmarks.trials.public_tasks import TASKS, PublicTask

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.models import (
     Assignment,
     Label,
@@ -25,7 +25,7 @@ from annotation.models import (
 from annotation.models.letters import MailKind, Notice
 from annotation.models.quality import Review
 from annotation.people.services import notices
-from annotation.review.selectors import reviewing
+from annotation.review import selectors
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.pools.selectors import guarantee_accounts
 from learner.rounds.next_step import Step, project_status
@@ -126,7 +126,7 @@ def _reviews(project: Project) -> Iterator[Told]:
         pk__in=Notice.objects.filter(project=project, kind=MailKind.REVIEW, created_at__gte=lately).values("person")
     )
     for person in people:
-        waiting = reviewing.queue_of(project, person).order_by().values("pk")
+        waiting = selectors.queue_of(project, person).order_by().values("pk")
         # A question waits from its last answer on, whatever its own number.
         newest = Label.objects.filter(query__in=waiting).aggregate(newest=Max("pk"))["newest"]
         known = Notice.objects.filter(project=project, person=person, kind=MailKind.REVIEW)

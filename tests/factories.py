@@ -10,10 +10,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from PIL import Image
 
-from annotation.budget.services import populations
+from annotation.budget import services as populations
+from annotation.choices import services
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.presets import PRESETS
-from annotation.choices.services import configurations
 from annotation.data.services import datasets
 from annotation.models import (
     Assignment,
@@ -99,8 +99,8 @@ def make_project(*, owner: User | None = None, **fields: Any) -> Project:
     values.setdefault("pool_account", None)
     values["pool_account"] = values["pool_account"] or make_account(delta_limit=1e-4 if crowd else 0.0)
     values["created_by"] = owner or make_user()
-    columns = {name: value for name, value in values.items() if not configurations.in_document(name)}
-    return configurations.store_project(settings=columns, document=raw_document(values))
+    columns = {name: value for name, value in values.items() if not services.in_document(name)}
+    return services.store_project(settings=columns, document=raw_document(values))
 
 
 def raw_document(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -108,7 +108,7 @@ def raw_document(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     document: dict[str, dict[str, Any]] = {}
     used = {each.name: each.default for choice in CATALOGUE.chosen(settings) for each in choice.parameters()}
     for name, value in (used | dict(settings)).items():
-        if value is not None and configurations.in_document(name):
+        if value is not None and services.in_document(name):
             document.setdefault(str(CATALOGUE.section_of(name)), {})[name] = _raw(name, value)
     return document
 
@@ -121,7 +121,7 @@ def _raw(name: str, value: Any) -> Any:
 def write_settings(project: Project, **changes: Any) -> None:
     """Write settings past every service, as another version of the configuration; None takes one out of it."""
     stored = Project.objects.get(pk=project.pk)
-    columns = {name: value for name, value in changes.items() if not configurations.in_document(name)}
+    columns = {name: value for name, value in changes.items() if not services.in_document(name)}
     settings = {**settings_in(stored.configuration_id), **changes}
     document = raw_document({name: value for name, value in settings.items() if name not in columns})
     for section, held in stored.configuration.document.items():
@@ -132,7 +132,7 @@ def write_settings(project: Project, **changes: Any) -> None:
             project=stored,
             version=1 + Configuration.objects.filter(project=stored).count(),
             document=document,
-            digest=configurations.document_digest(document),
+            digest=services.document_digest(document),
         )
         Project.objects.filter(pk=project.pk).update(configuration=following, **columns)
     project.configuration = following

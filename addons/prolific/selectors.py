@@ -17,7 +17,7 @@ from addons.prolific.models import (
 )
 from annotation.models import Project
 from annotation.models.joining import CrowdParticipant
-from annotation.review.selectors.quality import PersonSheet, annotators_work
+from annotation.review.selectors import PersonSheet, annotators_work
 
 OVER = (StudyState.COMPLETED, StudyState.DISCARDED)
 # What may come next, by where a study stands.

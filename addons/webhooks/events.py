@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from addons.webhooks.services import NEVER_IN_HIDING, message_body
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.models import (
     Dataset,
     DatasetState,
@@ -27,7 +27,7 @@ from annotation.models.history import Action, ProjectChange
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.models.retention import Forgetting
 from annotation.people.services.groups import LEFT
-from annotation.review.selectors.reviewing import waiting_for_review
+from annotation.review.selectors import waiting_for_review
 from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.notices import BUDGET_SHARE, TO_MANAGERS, waiting_place

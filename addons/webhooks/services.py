@@ -21,7 +21,7 @@ from django.db.models.functions import Now, RowNumber
 from django.utils import timezone
 
 from addons.webhooks.models import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.errors import AddressRefused
 from annotation.models import Project
 from annotation.work.outgoing import ReplyTooLong, exchange, parse_target, pinned_address

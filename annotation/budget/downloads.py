@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.http import StreamingHttpResponse
 
 from annotation.budget import presenters
-from annotation.budget.services.document import statement_json
+from annotation.budget.services import statement_json
 from annotation.models import Project
 from privacy.ledger.models import BudgetAccount
 

@@ -13,7 +13,7 @@ from ninja import Field, Query, Schema
 from pydantic import StringConstraints
 
 from annotation.access import may_open
-from annotation.budget import population_sheets, presenters
+from annotation.budget import population_sheets, presenters, services
 from annotation.budget.api import (
     DOCUMENT,
     AccountScope,
@@ -25,7 +25,6 @@ from annotation.budget.api import (
 )
 from annotation.budget.downloads import statement_response
 from annotation.budget.forms import AppointForm, person_named
-from annotation.budget.services import populations
 from annotation.errors import InvalidConfiguration, LimitRequestRefused
 from annotation.models import Project, Role
 from annotation.models.limits import LimitRequest
@@ -323,7 +322,7 @@ def open_population(request: HttpRequest, body: PopulationIn) -> Any:
         raise LimitRequestRefused("Nobody who can log in has this name.") from error
     if body.filter == "zcdp" and body.delta_limit == 0:
         raise LimitRequestRefused("Sums of rho need a delta above 0.")
-    opened = populations.open_population(owner=person_of(request), second=second, **values)
+    opened = services.open_population(owner=person_of(request), second=second, **values)
     return population_sheets.sheet_of(opened)
 
 
@@ -336,7 +335,7 @@ def open_population(request: HttpRequest, body: PopulationIn) -> Any:
 def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     found = population_sheets.managed_population(request.user, body.population)
-    populations.add_project(
+    services.add_project(
         population=found, project=project, records_per_person=body.records_per_person, actor=person_of(request)
     )
     return population_sheets.sheet_of(found)

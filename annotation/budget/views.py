@@ -16,6 +16,7 @@ from annotation import selectors
 from annotation import selectors as annotation_selectors
 from annotation.access import managed_project, may_open
 from annotation.budget import budget_levels, population_sheets, presenters
+from annotation.budget import services as budget_populations
 from annotation.budget.action_words import action_sentence
 from annotation.budget.downloads import csv_response, statement_response
 from annotation.budget.forms import (
@@ -30,8 +31,7 @@ from annotation.budget.forms import (
 )
 from annotation.budget.lines import statement_page
 from annotation.budget.population_sheets import project_limit_words
-from annotation.budget.services import populations as budget_populations
-from annotation.budget.services.document import verdicts
+from annotation.budget.services import verdicts
 from annotation.budget.spending import statement_csv, table_csv
 from annotation.budget.words import typed_words
 from annotation.models import Dataset, DatasetRole, Project, Role

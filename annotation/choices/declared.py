@@ -3,26 +3,25 @@
 from collections.abc import Mapping
 from typing import Final
 
-from annotation.choices.answer_budget import AnswerBudget
-from annotation.choices.class_looks import ClassLooks
+from annotation.choices.classes import ClassLooks
 from annotation.choices.gates import GateChoice
-from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.noisy_gate import NoisyGate
-from annotation.choices.open_answers import AnswersNotSecret
-from annotation.choices.person_limits import PersonLimits
-from annotation.choices.policies.base import PolicyChoice
-from annotation.choices.policies.catalogue import POLICIES
-from annotation.choices.quality_checks import QualityChecks
-from annotation.choices.question_plan import QuestionPlan
-from annotation.choices.randomizers import RandomizerChoice
-from annotation.choices.release_plan import ReleasePlan
+from annotation.choices.plans import (
+    AnswerBudget,
+    PersonLimits,
+    QualityChecks,
+    QuestionPlan,
+    ReleasedModelSuggests,
+    ReleasePlan,
+    StreamPlan,
+)
+from annotation.choices.policies import POLICIES, PolicyChoice
+from annotation.choices.randomizers import AnswersNotSecret, RandomizedConsensus, RandomizerChoice
 from annotation.choices.sampled_gate import SampledGate
 from annotation.choices.selections import SelectionChoice
-from annotation.choices.stream_plan import StreamPlan
-from annotation.choices.suggestions import ReleasedModelSuggests
 from privacy.choices import Choice, Kind
 
 CHOICES: tuple[type[Choice], ...] = (

@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, default_of
 from annotation.choices.gates import other_gate_fields
-from annotation.choices.preset import Preset
+from annotation.choices.presets import Preset
 from annotation.models import (
     STREAM_JOB,
     Arrival,

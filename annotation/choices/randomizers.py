@@ -1,5 +1,6 @@
-"""Base class of randomisers: how a crowd's answers leave the trusted side."""
+"""Randomisers: how a crowd's answers leave the trusted side."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +8,10 @@ from typing import Any, ClassVar, Final
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.learning import chosen_estimator, learn_responses
-from privacy.accounting.events import AnswersEvent
-from privacy.choices import Choice, Kind, Sound
+from privacy.accounting.answers import LARGEST_EPSILON
+from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
+from privacy.accounting.units import epsilon_to_nano
+from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
@@ -68,3 +71,145 @@ def randomizes(settings: Mapping[str, Any]) -> bool:
     """Say whether everybody outside reads responses drawn from what answers agree on."""
     choice = chosen_randomizer(settings)
     return choice is not None and choice.mechanism is not None
+
+
+# With more answers a person, hardly anything is left of the epsilon of each.
+LARGEST_CAP: Final = 1000
+
+
+@dataclass(frozen=True)
+class RandomizedConsensus(RandomizerChoice):
+    """What a question's answers agree on is said through a randomised response; everybody outside reads that alone."""
+
+    name: ClassVar[str] = "randomized_consensus"
+    label: ClassVar[str] = _("randomised consensus: what a question's answers agree on is said by chance, once")
+    help: ClassVar[str] = _("Paid once for all questions, rounds and models; training again costs nothing more.")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        data_kinds=("text",),
+        why_not={
+            "trusted": _(
+                "Randomised answers protect answers to public questions; here the records are to be protected."
+            ),
+            "stream": _("The records of a stream pay once, so their answers are not said a second way."),
+        },
+    )
+    answers_epsilon: float = parameter(
+        4.0,
+        above=0,
+        at_most=LARGEST_EPSILON,
+        label=_("Epsilon of all answers"),
+        help=_(
+            "What all answers, questions, rounds and models together cost whom they are to protect: one answer, or one "
+            "annotator. Spent once, at the first round."
+        ),
+        charged=True,
+    )
+    answers_unit: str = parameter(
+        "answer",
+        options={
+            "answer": _("each single answer"),
+            "annotator": _("all answers of one annotator together"),
+        },
+        label=_("What of the answers is protected"),
+        help=_("Who answers ten questions is protected by ten times the epsilon of a single answer."),
+        charged=True,
+    )
+    answers_cap: int | None = parameter(
+        None,
+        at_least=1,
+        at_most=LARGEST_CAP,
+        label=_("Most answers of one annotator"),
+        help=_(
+            "Where all answers of one annotator are protected together: nobody is asked more ordinary questions than "
+            "this, and the epsilon is divided among them. Small caps need many people."
+        ),
+        charged=True,
+    )
+    response_classes: str = parameter(
+        "top_k",
+        options={
+            "top_k": _("the likeliest classes, by public knowledge and earlier responses"),
+            "uniform": _("all classes alike"),
+        },
+        label=_("Classes a response may name"),
+        help=_("Fewer classes leave less to chance. Which ones are likely is learned from no answer."),
+    )
+    randomizations: int = parameter(
+        1,
+        at_least=1,
+        at_most=5,
+        label=_("Responses to one question"),
+        help=_("More than one lets doubtful questions be asked again; the epsilon is divided among them."),
+        charged=True,
+    )
+
+    def event(self, *, n_classes: int, **circumstances: Any) -> RandomizedAnswersEvent:
+        return RandomizedAnswersEvent(
+            self.epsilon_once,
+            n_classes,
+            "top_k" if self.response_classes == "top_k" else "uniform",
+            "annotator" if self.answers_unit == "annotator" else "answer",
+            self.randomizations,
+            self.questions_moved,
+        )
+
+    @property
+    def questions_moved(self) -> int:
+        return (self.answers_cap or 1) if self.answers_unit == "annotator" else 1
+
+    @property
+    def epsilon_once(self) -> float:
+        """What one response may cost, so that all that one unit can have moved stay within what is declared."""
+        responses = self.randomizations * self.questions_moved
+        if responses == 1:
+            return self.answers_epsilon
+        return math.nextafter(self.answers_epsilon / responses, 0.0)
+
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+        return {"answers_epsilon": settings["labels_epsilon"]}
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        broken: dict[str, str] = {**super().rules(settings)}
+        if self.answers_unit == "annotator" and self.answers_cap is None:
+            broken["answers_cap"] = _(
+                "Protecting an annotator needs a cap: each further answer of theirs costs epsilon once more."
+            )
+        if self.answers_unit == "answer" and self.answers_cap is not None:
+            broken["answers_cap"] = _(
+                "A cap belongs to the protection of all answers of one annotator. Leave it empty, or protect these."
+            )
+        limit = settings.get("labels_epsilon")
+        cost = self.event(n_classes=max(2, len(settings.get("classes") or ()))).cost().epsilon
+        if limit is not None and epsilon_to_nano(cost) > epsilon_to_nano(limit):
+            broken["labels_epsilon"] = as_message(
+                "All answers together cost epsilon {epsilon:.3g}, more than the limit of their account.", epsilon=cost
+            )
+        if settings.get("repeat_votes") and self.randomizations < 2:
+            broken["repeat_votes"] = _(
+                "A question that is asked again is randomised again, and its responses are too few for that."
+            )
+        return broken
+
+
+@dataclass(frozen=True)
+class AnswersNotSecret(RandomizerChoice):
+    """What a question's answers agree on is learned from as it is; no account protects it, and nothing is charged."""
+
+    mechanism: ClassVar[None] = None
+    name: ClassVar[str] = "not_secret"
+    label: ClassVar[str] = _("answers are not secret: models may show any of them")
+    help: ClassVar[str] = _("Only what people said in front of the gate is protected then, and the answers are not.")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        data_kinds=("text",),
+        why_not={
+            "trusted": _("A label belongs to its record here, and nothing in front of the annotators protects that."),
+            "stream": _("A label belongs to its record here, and nothing in front of the annotators protects that."),
+        },
+    )
+
+    def event(self, *args: Any, **circumstances: Any) -> None:
+        """Return nothing: behind a gate, questions are public, and answers are declared to be so."""

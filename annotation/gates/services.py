@@ -19,9 +19,9 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from annotation.budget import gate_runs
+from annotation.choices import services
 from annotation.choices.gates import all_gate_fields, gate_from, own_gate_parameters
 from annotation.choices.presets import broken_rules
-from annotation.choices.services import configurations
 from annotation.data.readers.registered import TableFile
 from annotation.data.services import pool_files, registered
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -243,7 +243,7 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
             limits["labels_epsilon"] = guarantee(locked.labels_account).epsilon_limit
         if broken := broken_rules(locked.settings | limits | chosen):
             raise InvalidConfiguration(joined_rules(broken))
-        locked.save(update_fields=configurations.set_settings(project=locked, changes=chosen, actor=None))
+        locked.save(update_fields=services.set_settings(project=locked, changes=chosen, actor=None))
     return locked
 
 

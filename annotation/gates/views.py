@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from annotation.access import managed_project
 from annotation.budget import charges
 from annotation.choices.gates import gate_choice
-from annotation.choices.policies.catalogue import labels_of_first_model
+from annotation.choices.policies import labels_of_first_model
 from annotation.data import selectors as data_selectors
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import comparison

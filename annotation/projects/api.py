@@ -11,13 +11,12 @@ from annotation.access import may_open
 from annotation.budget.forms import MembershipForm
 from annotation.budget.history import changes_in
 from annotation.budget.population_sheets import managed_population, membership_like
+from annotation.choices import services
 from annotation.choices.catalogue import CATALOGUE, declaration_of
-from annotation.choices.class_changes import FurtherClass
-from annotation.choices.class_looks import LONGEST_GROUP
-from annotation.choices.configuration import frozen_settings
+from annotation.choices.classes import LONGEST_GROUP, FurtherClass
 from annotation.choices.kinds import hindrances
 from annotation.choices.presets import LONGEST_CLASS, PRESETS
-from annotation.choices.services import configurations
+from annotation.choices.services import frozen_settings
 from annotation.data.forms import LONGEST_DAYS
 from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
@@ -307,10 +306,10 @@ def _broken(name: str, value: Any) -> str:
 
 
 def configuration_out(project: Project) -> dict[str, Any]:
-    document = configurations.document_of(project.settings)
+    document = services.document_of(project.settings)
     return {
         "version": project.changes.count() + 1,
-        "digest": configurations.document_digest(document),
+        "digest": services.document_digest(document),
         "document": document,
         "fixed": frozen_settings(project),
     }

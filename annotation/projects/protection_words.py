@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 from annotation.budget.words import delta_words, epsilon_words
 from annotation.choices.gates import first_event
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.preset import Preset
+from annotation.choices.presets import Preset
 from annotation.choices.randomizers import ANNOTATOR, answers_unit, randomizes
+from annotation.choices.rules import batch_stream_epsilon
 from annotation.choices.selections import asks_in_secret, selection_choice
-from annotation.choices.stream_rules import batch_stream_epsilon
 from annotation.models import Arrival, Oracle, PrivacyUnit
 
 

@@ -11,20 +11,20 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, File, Form, Query, Schema, Status, UploadedFile
 
 from annotation import selectors
-from annotation.choices.class_looks import grouped, looks_of
+from annotation.choices.classes import grouped, looks_of, merged_names
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.class_sets import MOST_CLASSES
-from annotation.choices.merged_classes import merged_names
 from annotation.errors import InvalidChoice
 from annotation.models import Assignment, Label, Project, ReportKind, Role
 from annotation.models.questions import GuidelinePicture
 from annotation.people.identity import person_of
+from annotation.questions import selectors as answers
+from annotation.questions import selectors as own_answers
 from annotation.questions.class_list import listed_classes
 from annotation.questions.forms import MAX_EXAMPLES
 from annotation.questions.guidelines import NAME_LENGTH, current_guidelines, snippet_of
 from annotation.questions.images import IMAGE_ANSWER, held_image
-from annotation.questions.selectors import answers, own_answers
-from annotation.questions.selectors.flags import own_words, questions_set_aside, reports_of, reports_on_others
+from annotation.questions.selectors import own_words, questions_set_aside, reports_of, reports_on_others
 from annotation.questions.services import correcting, flags, guidelines, labels, queue
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.work.reads import Answer, Reads

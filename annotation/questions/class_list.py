@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from string import ascii_lowercase
 
-from annotation.choices.class_looks import MOST_KEYED, NO_LOOK, Look
+from annotation.choices.classes import MOST_KEYED, NO_LOOK, Look
 
 QUOTED = re.compile(r'["“”„«»](.+)["“”«»]')
 ALTERNATIVES = re.compile(r"\{([^{}|]*)\|[^{}]*\}")

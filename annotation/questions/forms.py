@@ -7,17 +7,15 @@ from django import forms
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.form_fields import field_of, named_field
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.class_sets import MOST_CLASSES
-from annotation.choices.person_limits import BINDS_RECORDS, PersonLimits
-from annotation.choices.question_plan import QuestionPlan
-from annotation.choices.secrecy import BINDING_LIMITS, hides_selection
+from annotation.choices.plans import BINDS_RECORDS, AnswerBudget, PersonLimits, QuestionPlan
+from annotation.choices.rules import BINDING_LIMITS, hides_selection
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, ReportKind
 from annotation.questions.guidelines import picture_names, refuse_pictures_of_others
-from annotation.questions.selectors.answers import label_type, possible_answers
+from annotation.questions.selectors import label_type, possible_answers
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.questions.services.guidelines import LONGEST_DESCRIPTION
 from annotation.wording import class_name, localized

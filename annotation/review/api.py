@@ -20,20 +20,19 @@ from annotation.models import Membership, Oracle, Project, QueryState, ReportKin
 from annotation.models.kinds import Aggregation
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason, QualityReport
 from annotation.people.identity import person_of
+from annotation.questions import selectors as answers
 from annotation.questions.images import IMAGE_ANSWER, image_response
-from annotation.questions.selectors import answers
-from annotation.questions.selectors.answers import answer_name, answer_names
-from annotation.questions.selectors.checks import checks_in_use
-from annotation.questions.selectors.flags import may_read_questions
+from annotation.questions.selectors import answer_name, answer_names, checks_in_use, may_read_questions
 from annotation.questions.services import checks as gold
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
+from annotation.review import selectors as browsing
+from annotation.review import selectors as quality
+from annotation.review import selectors as reviewing
+from annotation.review import services as comparing
+from annotation.review import services as decisions
 from annotation.review.forms import QuestionFilter
 from annotation.review.images import readable_image, reviewed_image
-from annotation.review.selectors import quality, reviewing
-from annotation.review.selectors import questions as browsing
-from annotation.review.services import agreement as comparing
-from annotation.review.services import reviewing as decisions
-from annotation.review.services.changing import change_chosen
+from annotation.review.services import change_chosen
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import JobOut, Page, RoomRouter, page_of, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope

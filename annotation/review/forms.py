@@ -7,16 +7,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.form_fields import named_field, percent_field, percent_of, share_of
-from annotation.choices.quality_checks import QualityChecks, no_share_in_front_of
-from annotation.choices.question_plan import QuestionPlan
+from annotation.choices.plans import QualityChecks, QuestionPlan, no_share_in_front_of
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, QueryState, ReportKind
 from annotation.models.kinds import Aggregation
 from annotation.models.questions import ASKED
 from annotation.questions.forms import answer_field
-from annotation.questions.selectors.answers import answer_names, names_several, offered_answers
+from annotation.questions.selectors import answer_names, names_several, offered_answers
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
-from annotation.review.selectors.questions import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
-from annotation.review.services import changing
+from annotation.review import services
+from annotation.review.selectors import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
 from annotation.wording import class_name
 from annotation.work.rest import row_id
 
@@ -96,7 +95,7 @@ class QuestionFilter(forms.Form):
             field.choices = [("", _("any")), *list(choices)]  # type: ignore[call-overload]
         if not readable:
             del self.fields["text"]
-        if changing.assigning_refusal(project) is not None:
+        if services.assigning_refusal(project) is not None:
             del self.fields["assigned"]
 
     def wanted(self) -> WantedQuestions:
@@ -123,7 +122,7 @@ class ChosenForm(forms.Form):
         super().__init__(data)
         people = self.fields["person"]
         assert isinstance(people, forms.ChoiceField)
-        people.choices = list(changing.assignable_annotators(project).values_list("user", "user__username"))
+        people.choices = list(services.assignable_annotators(project).values_list("user", "user__username"))
         # Those of one page; whether they are the project's the service sees.
         sent = [each for each in data.getlist("question")[:PAGE] if row_id(each) is not None]
         field = self.fields["question"]

@@ -7,8 +7,8 @@ from annotation import selectors
 from annotation.models import Project
 from annotation.people.identity import person_of
 from annotation.questions.images import image_response
-from annotation.questions.selectors.flags import may_read_questions
-from annotation.review.selectors import reviewing
+from annotation.questions.selectors import may_read_questions
+from annotation.review import selectors as reviewing
 
 
 def reviewed_image(request: HttpRequest, project: Project, query_id: int | None) -> HttpResponse:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from annotation.intervals import wilson_interval
 from annotation.models import Label, Project, QueryState
-from annotation.questions.selectors.answers import counted
+from annotation.questions.selectors import counted
 
 # Somebody who went away with a question open comes back to it; nobody thinks about one for longer.
 LONGEST_SECONDS = 600

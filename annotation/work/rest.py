@@ -23,7 +23,7 @@ from ninja.security import HttpBearer
 from pydantic import AfterValidator, BeforeValidator
 
 from annotation import access, selectors
-from annotation.choices.merged_classes import merged_names
+from annotation.choices.classes import merged_names
 from annotation.errors import AnnotationError, InvalidConfiguration
 from annotation.models import Assignment, Job, Project, Role
 from annotation.work.reads import Answer, Reads

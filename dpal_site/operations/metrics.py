@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from annotation.budget.presenters import start_accounts
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.policies.base import PolicyChoice
+from annotation.choices.policies import PolicyChoice
 from annotation.choices.selections import SelectionChoice
 from annotation.models import (
     UNFINISHED,

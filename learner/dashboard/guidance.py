@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors
 from annotation.budget import charges, gate_runs
-from annotation.choices.policies.catalogue import labels_of_first_model
+from annotation.choices.policies import labels_of_first_model
 from annotation.models import (
     Arrival,
     Assignment,

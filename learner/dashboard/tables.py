@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 from annotation import models
 from annotation.budget import charges, presenters
 from annotation.budget.spending import spending_amounts
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.models import UNFINISHED, Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
 from annotation.models.quality import QualityReport
-from annotation.review.selectors import quality
+from annotation.review import selectors
 from learner.models import Round, TrainingRun
 from learner.pools import records
 from learner.releases import evaluations as evaluation_selectors
@@ -173,7 +173,7 @@ def labels_table(project: Project) -> Table:
 
 
 def annotators_table(project: Project) -> Table:
-    people = [] if hides_answers(project) else quality.annotators_work(project)
+    people = [] if hides_answers(project) else selectors.annotators_work(project)
     rows = tuple(
         (
             sheet.membership.user.username,

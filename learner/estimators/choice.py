@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.learning import LearnsLabels
-from annotation.choices.secrecy import hides_selection
-from annotation.choices.selection_rules import features_of
+from annotation.choices.rules import features_of, hides_selection
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.answers import Loss

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from annotation.choices.starts import FoundInPool
+from annotation.choices.rules import FoundInPool
 from learner.features.base import Featurizer
 from privacy.accounting.event import Event
 from privacy.choices import Choice, Kind, parameter

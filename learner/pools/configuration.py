@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.merged_classes import unmerged_classes
-from annotation.choices.policies.catalogue import policy_choice_of
-from annotation.choices.policies.updates import BatchPolicy
+from annotation.choices.classes import unmerged_classes
+from annotation.choices.policies import BatchPolicy, policy_choice_of
 from annotation.choices.randomizers import ANNOTATOR, answers_unit, chosen_randomizer
-from annotation.choices.starts import FoundInPool
+from annotation.choices.rules import FoundInPool
 from annotation.models import Project, Selection
-from annotation.questions.selectors.answers import counting_places
+from annotation.questions.selectors import counting_places
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.streaming import StreamingLinearClassifier

@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from annotation.choices.refusals import refuse_broken
+from annotation.choices.rules import no_start_before
 from annotation.choices.selections import asks_in_secret
-from annotation.choices.starts import no_start_before
 from annotation.models import (
     Consensus,
     Dataset,

@@ -8,8 +8,8 @@ from uuid import NAMESPACE_URL, uuid5
 import numpy as np
 from django.db import transaction
 
+from annotation.choices.classes import counted_words
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.merged_classes import counted_words
 from annotation.models import DataKind, Dataset, DatasetRole, Project, Record
 from annotation.models.database import hold_lock
 from learner.errors import NoVersionZero

@@ -5,8 +5,8 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
-from annotation.choices.policies.catalogue import policy_hides_selection
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.policies import policy_hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.data.selectors import waiting_posts
 from annotation.models import UNFINISHED, Project, ProjectState, Query, QueryState, WorkState
 from learner.models import ModelRelease, Stream, StreamBatch, TrainingRun

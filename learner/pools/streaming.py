@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.policies.updates import Batch, BatchPolicy, BatchState
+from annotation.choices.policies import Batch, BatchPolicy, BatchState
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from privacy.mechanisms.randomness import RandomSource

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from annotation.intervals import wilson_interval
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
-from annotation.questions.selectors.answers import counting_places, label_type
+from annotation.questions.selectors import counting_places, label_type
 from learner.linear_model import LinearModel
 from learner.models import Evaluation, ModelRelease
 from learner.pools import features, selectors, starts

@@ -6,8 +6,8 @@ from django.db.models import Max, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from annotation.budget.label_budget import questions_left
-from annotation.choices.policies.catalogue import policy_choice_of
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.policies import policy_choice_of
+from annotation.choices.rules import hides_selection
 from annotation.models import (
     UNFINISHED,
     Arrival,

@@ -10,8 +10,8 @@ from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.policies.catalogue import policy_choice_of, policy_hides_selection
-from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates, update_epsilon
+from annotation.choices.policies import policy_choice_of, policy_hides_selection
+from annotation.choices.rules import batch_stream_epsilon, selection_rates, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
 from learner.pools import records as pools_records

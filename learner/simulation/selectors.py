@@ -7,7 +7,7 @@ from enum import StrEnum
 from django.db.models import Max
 
 from annotation.budget.label_budget import questions_left
-from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.policies import policy_choice_of
 from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, QueryState, Selection
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.pools import records, selectors

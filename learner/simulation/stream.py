@@ -13,9 +13,7 @@ from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.confirm import NO, YES, ConfirmGuess
-from annotation.choices.policies.catalogue import policy_choice_of
-from annotation.choices.policies.fixed_batches import FixedBatches
-from annotation.choices.policies.updates import Batch, BatchPolicy, BatchState
+from annotation.choices.policies import Batch, BatchPolicy, BatchState, FixedBatches, policy_choice_of
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, Shape
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier

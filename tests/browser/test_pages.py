@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotation.budget.services import populations
+from annotation.budget import services
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
 from annotation.people.services import groups, limits, members
@@ -139,7 +139,7 @@ def test_pages_are_clean(
         reverse("annotation:gate", args=[crowd.slug]) + "?source=synthetic&epsilon=0.7",
     ]
     common = open_population(epsilon_limit=1000.0, owner=manager, second=User.objects.create_user("second"))
-    populations.add_project(population=common, project=project, records_per_person=9, actor=manager)
+    services.add_project(population=common, project=project, records_per_person=9, actor=manager)
     limits.change_limit(account=common, epsilon_limit=2000.0, delta_limit=1e-3, reason="r", actor=manager)
     paths += [reverse("annotation:populations"), reverse("annotation:population", args=[common.slug])]
     log_in(manager)

@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.policies.base import LONGEST_WINDOW, STREAM, WindowPolicy
-from annotation.choices.policies.updates import BatchPolicy, BatchState
+from annotation.choices.policies import LONGEST_WINDOW, STREAM, BatchPolicy, BatchState, WindowPolicy
 from privacy.choices import Sound, parameter
 
 

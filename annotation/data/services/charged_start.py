@@ -5,7 +5,7 @@ import math
 from django.contrib.auth.models import AbstractBaseUser
 
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.starts import no_start_before
+from annotation.choices.rules import no_start_before
 from annotation.errors import InvalidUpload
 from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Project
 from privacy.ledger import populations

@@ -1,6 +1,6 @@
 """Refusal of more records of one person than a project declared to its population, and is charged for."""
 
-from annotation.budget.services.populations import names_more_than
+from annotation.budget.services import names_more_than
 from annotation.data.services.pseudonyms import reference_of
 from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import NamedTooOften

@@ -8,7 +8,7 @@ from django.core.files import File
 
 from annotation.budget import charges
 from annotation.choices.gates import gate_from
-from annotation.choices.policies.catalogue import labels_of_first_model
+from annotation.choices.policies import labels_of_first_model
 from annotation.data.services import mappings, pool_files, uploads
 from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import FewWouldPass

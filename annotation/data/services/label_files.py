@@ -17,9 +17,9 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.budget.spending import Echo, safe_cell
+from annotation.choices.classes import counts_as
 from annotation.choices.label_types.base import LabelType, NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
-from annotation.choices.merged_classes import counts_as
 from annotation.data.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.models import Dataset, Project
 

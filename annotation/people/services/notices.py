@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.models import Membership, Project
 from annotation.models.letters import MailChoice, MailKind, Notice
 from annotation.people.services import mail_choices

@@ -11,11 +11,10 @@ from django.utils.translation import gettext
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.preset import Preset
-from annotation.choices.presets import PRESETS
-from annotation.choices.selection_rules import field_defaults
+from annotation.choices.presets import PRESETS, Preset
+from annotation.choices.rules import field_defaults
 from annotation.choices.selections import selection_choice
-from annotation.choices.services.configurations import in_document
+from annotation.choices.services import in_document
 from annotation.errors import InvalidConfiguration
 from annotation.models import Arrival, Project, Selection
 from annotation.models.configurations import settings_in

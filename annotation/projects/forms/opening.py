@@ -14,12 +14,11 @@ from annotation.choices.form_fields import DeltaField, EpsilonField, field_of, k
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.learning import not_learned
 from annotation.choices.planned_settings import planned_settings
-from annotation.choices.policies.per_round import PerRound
-from annotation.choices.preset import Preset
-from annotation.choices.presets import broken_rules, epsilon_of_kind
-from annotation.choices.question_plan import QuestionPlan
+from annotation.choices.plans import QuestionPlan
+from annotation.choices.policies import PerRound
+from annotation.choices.presets import Preset, broken_rules, epsilon_of_kind
 from annotation.choices.randomizers import answers_unit
-from annotation.choices.selection_rules import field_defaults
+from annotation.choices.rules import field_defaults
 from annotation.choices.selections import asks_about_all
 from annotation.errors import InvalidConfiguration
 from annotation.gates.comparison import EXAMPLE_TEXT

@@ -10,12 +10,10 @@ from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices import form_fields
-from annotation.choices.class_changes import FurtherClass
-from annotation.choices.class_looks import COLOURS, LONGEST_GROUP
+from annotation.choices.classes import COLOURS, LONGEST_GROUP, FurtherClass, merged_names, unmerged_classes
 from annotation.choices.form_fields import EpsilonField, named_field
-from annotation.choices.merged_classes import merged_names, unmerged_classes
+from annotation.choices.plans import QuestionPlan
 from annotation.choices.presets import LONGEST_CLASS, PRESETS, broken_rules
-from annotation.choices.question_plan import QuestionPlan
 from annotation.data.forms import KINDS
 from annotation.errors import InvalidConfiguration
 from annotation.models import DataKind, Project

@@ -14,8 +14,7 @@ from annotation.budget.population_sheets import SharingTerms
 from annotation.choices.account_kind import filter_of
 from annotation.choices.cards import ChoiceCards
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.preset import Preset
-from annotation.choices.presets import PRESETS, broken_rules
+from annotation.choices.presets import PRESETS, Preset, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit
 from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm, readable_value
 from privacy.choices import Kind

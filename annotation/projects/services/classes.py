@@ -6,26 +6,24 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.choices.class_changes import (
-    FIELDS,
-    NOT_BEFOREHAND,
-    FurtherClass,
-    broken_class,
-    grown_settings,
-    growth_hindrance,
-)
-from annotation.choices.configuration import frozen_settings
-from annotation.choices.merged_classes import (
+from annotation.choices.classes import (
     AT,
+    FIELDS,
     INTO,
     NOT_ASKED,
+    NOT_BEFOREHAND,
+    NOT_DECIDED_BEFOREHAND,
     USED,
+    FurtherClass,
+    broken_class,
     broken_merge,
+    grown_settings,
+    growth_hindrance,
     merge_hindrance,
     unmerged_classes,
 )
-from annotation.choices.merged_classes import NOT_BEFOREHAND as NOT_DECIDED_BEFOREHAND
 from annotation.choices.refusals import refuse_broken
+from annotation.choices.services import frozen_settings
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project
 from annotation.projects.services import configuring

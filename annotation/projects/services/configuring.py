@@ -7,15 +7,14 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
+from annotation.choices import services
 from annotation.choices.account_kind import DELTA_SHARE, broken_on, filter_of
 from annotation.choices.catalogue import default_of
-from annotation.choices.class_changes import growth_hindrance, only_grows
-from annotation.choices.configuration import frozen_settings
+from annotation.choices.classes import growth_hindrance, only_grows, unmerged_classes
 from annotation.choices.gates import other_gate_fields
-from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.refusals import refuse_broken
-from annotation.choices.services import configurations
+from annotation.choices.services import frozen_settings
 from annotation.errors import ConfigurationFrozen
 from annotation.models import Project
 from annotation.projects.services import answers_accounts
@@ -58,7 +57,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
             if wanted.get("gate_kind"):
                 wanted |= dict.fromkeys(other_gate_fields(wanted["gate_kind"]))
             _refuse_frozen(locked, wanted)
-            settings = configurations.settings_with(locked, wanted) | limits_of(locked) | wanted
+            settings = services.settings_with(locked, wanted) | limits_of(locked) | wanted
             if settings["labels_epsilon"] is None:
                 settings["labels_epsilon"] = _limit_of_answers(locked)
             charged = is_charged(locked)
@@ -83,7 +82,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                     )
                 wanted["labels_account"] = labels
             if wanted:
-                locked.save(update_fields=configurations.set_settings(project=locked, changes=wanted, actor=actor))
+                locked.save(update_fields=services.set_settings(project=locked, changes=wanted, actor=actor))
                 if "classes" in wanted:
                     classes_changed.send(
                         sender=Project,

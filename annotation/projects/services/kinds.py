@@ -7,13 +7,11 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
-from annotation.choices import kinds
+from annotation.choices import kinds, services
 from annotation.choices.catalogue import default_of
 from annotation.choices.gates import own_gate_parameters, run_event
 from annotation.choices.planned_settings import planned_settings
-from annotation.choices.preset import Preset
-from annotation.choices.presets import PRESETS, broken_rules
-from annotation.choices.services import configurations
+from annotation.choices.presets import PRESETS, Preset, broken_rules
 from annotation.data.services import streams
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import STREAM_JOB, Arrival, Dataset, Oracle, Project
@@ -113,9 +111,7 @@ def _store(
     if "arrival" in changes and project.arrival == Arrival.STREAM:
         _close_stream(project)
     if changes:
-        project.save(
-            update_fields=configurations.set_settings(project=project, changes={**changes, **accounts}, actor=actor)
-        )
+        project.save(update_fields=services.set_settings(project=project, changes={**changes, **accounts}, actor=actor))
         if "arrival" in changes and project.arrival == Arrival.STREAM:
             streams.open_stream(project=project)
         jobs.send_project_changed(project.pk)

@@ -8,7 +8,7 @@ from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import GateChoice, own_parameters
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.learning import LearnsLabels
-from annotation.choices.policies.base import PolicyChoice
+from annotation.choices.policies import PolicyChoice
 from annotation.choices.randomizers import RandomizerChoice
 from annotation.choices.selections import SelectionChoice
 from annotation.models.configurations import KnownChoice

@@ -8,17 +8,17 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from django.utils.text import slugify
 
-from annotation.budget.services import populations as memberships
+from annotation.budget import services as memberships
+from annotation.choices import services
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import SHARED_GATE_FIELDS, own_gate_parameters
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.planned_settings import planned_settings
-from annotation.choices.policies.per_round import PerRound
+from annotation.choices.policies import PerRound
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.randomizers import answers_unit
 from annotation.choices.refusals import refuse_broken
-from annotation.choices.services import configurations
 from annotation.data.services import streams
 from annotation.models import (
     Arrival,
@@ -99,11 +99,11 @@ def create_project(
                 labels = answers_accounts.open_answers_account(
                     slug, limits["labels_epsilon"], unit=unit, actor=owner, reason=as_message("project opened")
                 )
-        columns = {field: value for field, value in values.items() if not configurations.in_document(field)}
+        columns = {field: value for field, value in values.items() if not services.in_document(field)}
         described = {"slug": slug, "name": name, "preset": preset, "question": question, "created_by": owner}
-        project = configurations.store_project(
+        project = services.store_project(
             settings={**columns, **described, "pool_account": pool, "labels_account": labels},
-            document=configurations.document_of(values),
+            document=services.document_of(values),
         )
         add_member(project=project, user=owner, role=Role.MANAGER)
         bring_guideline_pictures(project=project, by=owner)
@@ -145,7 +145,7 @@ def set_description(*, project: Project, actor: AbstractBaseUser | None = None, 
     unknown = set(fields) - {"name", "question", "lease_seconds"}
     if unknown:
         raise ValueError(f"no such fields: {sorted(unknown)}")
-    return configurations.change_settings(project=project, changes=fields, kinds={Kind.LABELLING}, actor=actor)
+    return services.change_settings(project=project, changes=fields, kinds={Kind.LABELLING}, actor=actor)
 
 
 def compare_with(*, project: Project, other: Project | None) -> Project:

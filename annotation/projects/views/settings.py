@@ -16,11 +16,10 @@ from annotation import selectors
 from annotation.access import managed_project, may_open
 from annotation.budget import history
 from annotation.budget.action_words import action_sentence
-from annotation.choices.class_looks import looks_of
-from annotation.choices.configuration import frozen_settings
+from annotation.choices.classes import looks_of, merged_names
 from annotation.choices.kinds import hindrances
-from annotation.choices.merged_classes import merged_names
 from annotation.choices.presets import PRESETS
+from annotation.choices.services import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project, Role
 from annotation.people.identity import note_nothing, person_of

@@ -10,8 +10,7 @@ from annotation.data.services import check_columns
 from annotation.errors import InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason
-from annotation.questions.selectors.answers import names_several
-from annotation.questions.selectors.checks import Checks, checks_of
+from annotation.questions.selectors import Checks, checks_of, names_several
 from annotation.work.services import leases
 from privacy.gate.normalizers import Normalizer, normalize_text
 

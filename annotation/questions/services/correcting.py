@@ -22,7 +22,7 @@ from annotation.models import (
     ReportKind,
 )
 from annotation.models.questions import ANSWERED
-from annotation.questions.selectors.answers import agreed_on, refuse_no_answer
+from annotation.questions.selectors import agreed_on, refuse_no_answer
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH

@@ -21,7 +21,7 @@ from annotation.models import (
     ReportKind,
     Role,
 )
-from annotation.questions.selectors import flags
+from annotation.questions import selectors as flags
 from annotation.work.services import jobs
 from privacy.choices import Kind
 

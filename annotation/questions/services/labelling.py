@@ -7,7 +7,7 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.choices.services import configurations
+from annotation.choices import services
 from annotation.errors import NotMember
 from annotation.models import Assignment, AssignmentState, Membership, Project, Role
 from annotation.models.joining import CrowdParticipant
@@ -52,7 +52,7 @@ def set_label_budget(
         "currency": currency,
     }
     with transaction.atomic():
-        changed = configurations.change_settings(project=project, changes=changes, kinds={Kind.BUDGET}, actor=actor)
+        changed = services.change_settings(project=project, changes=changes, kinds={Kind.BUDGET}, actor=actor)
         jobs.send_project_changed(project.pk)
     project.configuration = changed.configuration
     return project
@@ -72,7 +72,7 @@ def set_quality(*, project: Project, actor: AbstractBaseUser | None = None, **fi
 
 def _change(project: Project, changes: dict[str, Any], actor: AbstractBaseUser | None) -> Project:
     was_limited = project.encounter_limit is not None
-    changed = configurations.change_settings(project=project, changes=changes, kinds={Kind.LABELLING}, actor=actor)
+    changed = services.change_settings(project=project, changes=changes, kinds={Kind.LABELLING}, actor=actor)
     project.configuration = changed.configuration
     # After the commit: from now on every claim notes by itself whom it meets.
     if changed.encounter_limit is not None and not was_limited:

@@ -23,18 +23,18 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefre
 
 from annotation import selectors
 from annotation.choices.label_types.base import DIGITS, Teaching
+from annotation.choices.plans import suggests
 from annotation.choices.selections import why_asked
-from annotation.choices.suggestions import suggests
 from annotation.data.services.pictures import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
 from annotation.models import Assignment, Project, ReportKind
+from annotation.questions import selectors as answers
 from annotation.questions import work_limits
 from annotation.questions.class_list import is_many
 from annotation.questions.forms import CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.questions.guidelines import guidelines_context
 from annotation.questions.images import held_image
-from annotation.questions.selectors import answers
 from annotation.questions.services import correcting, flags, guidelines, labels, queue
 from annotation.questions.views import label_parts
 from annotation.questions.views.guidelines import served_picture

@@ -14,13 +14,13 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from annotation import selectors
-from annotation.choices.class_looks import NO_LOOK, Look, grouped, keys_of, looks_of
+from annotation.choices.classes import NO_LOOK, Look, grouped, keys_of, looks_of
 from annotation.choices.gates import gate_choice, unit_of
 from annotation.choices.label_types.base import DIGITS, LAST_STEP, LabelType, NamesSeveral, OwnKeys, OwnWords
 from annotation.models import Oracle, Project
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms import FLAGS, SKIP_REASONS
-from annotation.questions.selectors.answers import answer_names, counting_places, label_type, places_in
+from annotation.questions.selectors import answer_names, counting_places, label_type, places_in
 
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
 ACCEPT = "a"

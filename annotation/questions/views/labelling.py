@@ -19,7 +19,7 @@ from annotation.models.joining import CrowdParticipant
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.views import SESSION_KEY
 from annotation.questions.forms import FLAGS, SKIP_REASONS, CommentForm, LabelBudgetForm, LabellingForm
-from annotation.questions.selectors.flags import (
+from annotation.questions.selectors import (
     count_for_managers,
     may_read_questions,
     questions_set_aside,

@@ -11,10 +11,9 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
+from annotation.questions import selectors as presenters
 from annotation.questions.forms import CommentForm, LabelForm
-from annotation.questions.selectors import own_answers as presenters
-from annotation.questions.selectors.answers import names_several, offered_answers
-from annotation.questions.selectors.flags import reply_refusal
+from annotation.questions.selectors import names_several, offered_answers, reply_refusal
 from annotation.questions.services import correcting, flags
 from annotation.work.rest import row_id
 

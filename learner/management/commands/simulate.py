@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.choices.stream_presets import STREAM_PRESETS
+from annotation.choices.presets import STREAM_PRESETS
 from annotation.errors import InvalidUpload
 from learner.simulation.crowd import simulate_crowd
 from learner.simulation.outcome import Outcome

@@ -14,7 +14,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services import files

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from annotation.choices.label_types.base import Settles
 from annotation.models import Label, Project, Query
-from annotation.questions.selectors.answers import label_type
+from annotation.questions.selectors import label_type
 from learner.errors import NotEnoughLabels
 from learner.estimators.adaptation import adapt_to_texts
 from learner.linear_model import LinearModel

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from annotation.budget.label_budget import questions_left
 from annotation.choices.label_types.base import Teaching
-from annotation.choices.policies.updates import BatchState
+from annotation.choices.policies import BatchState
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as records
 from annotation.models import Consensus, DataKind, Project, Query, QueryState
-from annotation.questions.selectors.answers import label_type
+from annotation.questions.selectors import label_type
 from annotation.questions.services import labels
 from annotation.work.services.attempts import Lease
 from annotation.work.services.sending import send_on_commit

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q
 from numpy.typing import NDArray
 
-from annotation.choices.suggestions import suggests
+from annotation.choices.plans import suggests
 from annotation.models import Assignment, DataKind, Oracle, Project, Query, QueryState
 from annotation.models.database import integer_table
 from learner.errors import InputNotFitting, ReleaseBuried, not_released

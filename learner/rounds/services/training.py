@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from annotation.models import Oracle, Project
-from annotation.questions.selectors.answers import label_type
+from annotation.questions.selectors import label_type
 from annotation.work.services.attempts import Lease
 from learner.errors import NotEnoughLabels
 from learner.estimators.choice import PrivateEstimator

@@ -11,7 +11,7 @@ from annotation.models.letters import MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import members
 from annotation.questions.services import correcting, flags, labels, queue
-from annotation.review.services import reviewing as decisions
+from annotation.review import services as decisions
 from learner import notices
 from learner.models import Round
 from learner.pools.selectors import guarantee_accounts

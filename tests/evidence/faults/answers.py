@@ -27,7 +27,7 @@ ANSWERS = [
     ),
     Mutant(
         "each of many responses at the price of all",
-        "annotation/choices/label_randomizers.py",
+        "annotation/choices/randomizers.py",
         "math.nextafter(self.answers_epsilon / responses, 0.0)",
         "self.answers_epsilon",
         ("tests/pure/annotation/choices/test_label_randomizers.py::test_all_responses_together_cost_what_is_declared",),

@@ -9,8 +9,8 @@ import pytest
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import GateChoice
 from annotation.choices.randomizers import RandomizerChoice
+from annotation.choices.rules import FoundInPool
 from annotation.choices.selections import SelectionChoice
-from annotation.choices.starts import FoundInPool
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.strategies.base import StrategyChoice

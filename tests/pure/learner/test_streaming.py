@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.choices.policies.fixed_batches import FixedBatches
-from annotation.choices.policies.hidden_windows import FixedWindows
-from annotation.choices.policies.updates import BatchState
+from annotation.choices.policies import BatchState, FixedBatches, FixedWindows
 from learner.linear_model import LinearModel
 from learner.pools.streaming import examine
 from learner.strategies.bernoulli_screen import BernoulliScreen

@@ -10,7 +10,7 @@ from annotation.models import Project, ReportKind, Role
 from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags, guidelines, labels, queue
-from annotation.review.services import agreement as comparing
+from annotation.review import services as comparing
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
 from tests.factories import (

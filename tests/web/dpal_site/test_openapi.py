@@ -15,7 +15,7 @@ from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from addons.webhooks.models import Webhook, WebhookDelivery
-from annotation.choices.class_changes import FurtherClass
+from annotation.choices.classes import FurtherClass
 from annotation.data.services import exports, forgetting
 from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
@@ -25,9 +25,9 @@ from annotation.projects.forms.configuration import file_of
 from annotation.projects.services import classes
 from annotation.questions.services import flags, labels
 from annotation.questions.services import guidelines as guideline_pictures
-from annotation.review.selectors import reviewing
-from annotation.review.services import agreement as comparing
-from annotation.review.services import reviewing as decisions
+from annotation.review import selectors
+from annotation.review import services as comparing
+from annotation.review import services as decisions
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal_site.wsgi import application
@@ -302,7 +302,7 @@ class Site:
 
     def answered(self, project: Any) -> str:
         write_settings(project, reviewed="all")
-        waiting = reviewing.queue_of(project, self.person)
+        waiting = selectors.queue_of(project, self.person)
         if not waiting.exists():
             turn = learning.queue.claim_next(project=project, user=self.person)
             labels.submit_label(assignment=turn, choice=0)

@@ -10,7 +10,7 @@ from annotation.models import DatasetRole, Membership, Project, Query, QueryStat
 from annotation.models.kinds import Aggregation
 from annotation.models.quality import GoldQuery, PauseReason, QualityReport
 from annotation.questions.services import labels, queue
-from annotation.review.services import agreement as comparing
+from annotation.review import services as comparing
 from tests.clients import come_in
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 from tests.keyboard import Keyboard

@@ -5,7 +5,7 @@ from annotation.models import Membership, Query, Role
 from annotation.models.quality import QualityReport
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
-from annotation.review.services import agreement as comparing
+from annotation.review import services as comparing
 from tests import axe
 from tests.clients import come_in
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records

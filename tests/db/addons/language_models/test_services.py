@@ -15,7 +15,7 @@ from annotation.models import Assignment, AssignmentState, Consensus, Label, Mem
 from annotation.models.quality import MachineAnnotator
 from annotation.projects.services import configuring
 from annotation.questions.services import labels, queue
-from annotation.review.selectors.quality import machine_sheet, payments_csv
+from annotation.review.selectors import machine_sheet, payments_csv
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized
 from tests.factories import make_annotators, make_project, make_user, write_settings

@@ -7,7 +7,7 @@ from django.utils import timezone
 from addons.webhooks import events as webhook_events
 from addons.webhooks import services as webhooks
 from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.models import Job, Query, Role, WorkState
 from annotation.models.history import Action
 from annotation.models.joining import CrowdLink

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.budget import charges, gate_runs
-from annotation.choices.configuration import frozen_settings
+from annotation.choices.services import frozen_settings
 from annotation.data.services import datasets, forgetting, pool_files
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import services as gates

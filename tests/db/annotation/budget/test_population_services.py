@@ -11,8 +11,8 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.budget import population_sheets
+from annotation.budget import services as budget_populations
 from annotation.budget.population_sheets import project_limit_words
-from annotation.budget.services import populations as budget_populations
 from annotation.data.services.charged_start import open_start_account
 from annotation.data.services.forgetting import pseudonym_of
 from annotation.data.services.pseudonyms import reference_of

@@ -7,7 +7,7 @@ import pytest
 from django.core.files import File
 from django.db import IntegrityError, connection, transaction
 
-from annotation.budget.services import populations as budget_populations
+from annotation.budget import services as budget_populations
 from annotation.data.services import datasets, forgetting
 from annotation.data.services.declared import HIDDEN
 from annotation.data.services.forgetting import pseudonym_of

@@ -10,7 +10,7 @@ from django.core.files.storage import default_storage
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from annotation.budget.services import populations
+from annotation.budget import services
 from annotation.data.services import datasets, pool_files, retention
 from annotation.data.services import forgetting as data_forgetting
 from annotation.data.services.forgetting import pseudonym_of, request_forgetting
@@ -309,7 +309,7 @@ def population(**terms):
 
 
 def join(project, people):
-    populations.add_project(population=people, project=project, records_per_person=30, actor=make_user())
+    services.add_project(population=people, project=project, records_per_person=30, actor=make_user())
 
 
 def test_records_that_a_population_counts_by_person_stay_in_the_database():

@@ -3,8 +3,7 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotation.budget import gate_runs
-from annotation.budget.services import populations
+from annotation.budget import gate_runs, services
 from annotation.data.services import pool_files, registered
 from annotation.errors import TableChanged
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, PoolSource, Record, SourceFile
@@ -194,7 +193,7 @@ def test_a_population_that_counts_by_person_takes_no_project_with_a_table(table)
     dataset = register(crowd(), table)
     people = open_population(unit="record", epsilon_limit=90.0, delta_limit=0.9)
     with pytest.raises(UnsoundCombination):
-        populations.add_project(population=people, project=dataset.project, records_per_person=3, actor=make_user())
+        services.add_project(population=people, project=dataset.project, records_per_person=3, actor=make_user())
 
 
 @pytest.mark.parametrize("paid", ["nothing of a snapshot", "another snapshot"])

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from django.core.files.base import ContentFile
 
-from annotation.budget.services import populations
+from annotation.budget import services
 from annotation.data.readers.stores import FolderTable
 from annotation.data.services import datasets, forgetting, registered
 from annotation.data.who_lost_what import who_lost_what
@@ -137,7 +137,7 @@ def test_projects_whose_promise_needs_the_rows_here_take_no_table(table):
 def test_a_project_that_a_population_counts_by_person_takes_none(table):
     people = open_population(unit="record", epsilon_limit=90.0, delta_limit=0.9)
     project = crowd()
-    populations.add_project(population=people, project=project, records_per_person=30, actor=make_user())
+    services.add_project(population=people, project=project, records_per_person=30, actor=make_user())
     refused("counts this project's records by person", project=project, address=table.as_uri())
 
 

@@ -1,5 +1,5 @@
 from annotation.choices.catalogue import CATALOGUE, KEYS
-from annotation.choices.services.configurations import COLUMNS
+from annotation.choices.services import COLUMNS
 from annotation.models import Project
 
 # See docs/adr/0027-configuration.md.

@@ -2,7 +2,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.utils import timezone
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.models import Membership, Role
 from annotation.models.letters import MailKind, Notice
 from annotation.people.services import mail_choices, notices

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from annotation.choices.class_changes import CROWD, FIXED_ANSWERS, NOT_BEFOREHAND, STREAM, FurtherClass
+from annotation.choices.classes import CROWD, FIXED_ANSWERS, NOT_BEFOREHAND, STREAM, FurtherClass
 from annotation.data.services.label_files import export_labels
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Consensus, Label, Project, Role

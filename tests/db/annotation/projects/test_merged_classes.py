@@ -6,19 +6,24 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from annotation.choices.merged_classes import CROWD, FIXED_ANSWERS, NOT_ASKED, NOT_BEFOREHAND, STREAM, USED
+from annotation.choices.classes import (
+    MERGE_BEHIND_GATE,
+    MERGE_IN_STREAM,
+    MERGE_OF_STEPS,
+    NOT_ASKED,
+    NOT_DECIDED_BEFOREHAND,
+    USED,
+)
 from annotation.data.services.label_files import export_labels
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Label, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, GoldSource
 from annotation.projects.services.classes import merge_class, merge_hindrance_of, take_back_merge
-from annotation.questions.selectors.answers import offered_answers
-from annotation.questions.selectors.checks import checks_in_use, checks_of
+from annotation.questions.selectors import checks_in_use, checks_of, offered_answers
 from annotation.questions.services import labels, queue
-from annotation.review.selectors import quality
-from annotation.review.selectors import questions as browsing
-from annotation.review.selectors.reviewing import agreed_choice
-from annotation.review.services import reviewing
+from annotation.review import selectors, services
+from annotation.review import selectors as browsing
+from annotation.review.selectors import agreed_choice
 from tests.db.annotation.projects.test_classes import other_projects
 from tests.factories import add_members, make_project, make_user, open_records
 
@@ -87,7 +92,7 @@ def test_two_who_named_either_agree_and_what_they_said_is_kept(manager):
         for person, choice in zip(people, choices, strict=True):
             answer(project, choice, person)
     assert sorted(Consensus.objects.values_list("choice", "votes", "agreeing")) == [(0, 3, 2), (0, 3, 2)]
-    sheets = quality.annotators_work(project)
+    sheets = selectors.annotators_work(project)
     assert sorted((sheet.accepted, sheet.refused) for sheet in sheets) == [(1, 1), (1, 1), (2, 0)]
     back = take_back_merge(project=project, name="bike")
     assert back.merged_classes == {}
@@ -102,7 +107,7 @@ def test_who_decides_a_question_is_agreed_with_by_either_class(manager):
     project = merge(project)
     query = Query.objects.get(project=project)
     assert query.state == QueryState.DISPUTED
-    decided = reviewing.settle(project=project, query_id=query.pk, choice=2, person=manager)
+    decided = services.settle(project=project, query_id=query.pk, choice=2, person=manager)
     assert (decided.votes, decided.agreeing) == (2, 1)
 
 
@@ -118,7 +123,7 @@ def test_a_check_that_expects_either_is_answered_rightly_by_the_other(project):
     assert right == [0, 1]
     project.refresh_from_db()
     assert [check.wrong for check in checks_in_use(project)] == [1, 0]
-    (sheet,) = quality.annotators_work(project)
+    (sheet,) = selectors.annotators_work(project)
     assert (sheet.accepted, sheet.missed, sheet.checks.right) == (1, 1, 1)
 
 
@@ -131,7 +136,7 @@ def test_no_chain_and_no_circle(project):
 
 
 def test_what_was_seen_in_answers_is_not_merged(project):
-    assert refused(project, known=False) == {"known_beforehand": NOT_BEFOREHAND}
+    assert refused(project, known=False) == {"known_beforehand": NOT_DECIDED_BEFOREHAND}
 
 
 def test_before_anything_rests_on_them_the_list_itself_is_changed():
@@ -139,7 +144,9 @@ def test_before_anything_rests_on_them_the_list_itself_is_changed():
 
 
 def test_where_a_number_of_classes_has_a_proof_none_is_merged(manager):
-    for rule, found in zip((CROWD, STREAM, FIXED_ANSWERS), other_projects(manager).values(), strict=True):
+    for rule, found in zip(
+        (MERGE_BEHIND_GATE, MERGE_IN_STREAM, MERGE_OF_STEPS), other_projects(manager).values(), strict=True
+    ):
         assert merge_hindrance_of(found) == rule
         assert refused(found, name=found.classes[0], into=found.classes[1])["name"] == rule
         with kept_by_the_database():

@@ -5,10 +5,10 @@ from django.utils import timezone
 from annotation.budget import label_budget
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Dataset, Job, Label, Membership, Query, Record
-from annotation.questions.selectors.checks import checks_in_use, checks_of
+from annotation.questions.selectors import checks_in_use, checks_of
 from annotation.questions.services import checks as gold
 from annotation.questions.services import correcting, labelling, labels, queue
-from annotation.review.selectors import quality
+from annotation.review import selectors
 from tests.factories import answer_next, make_annotators, make_candidates, make_project, make_records, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,11 +58,11 @@ class TestChecks:
         ann, bob = make_annotators(project, 2)
         check = answer_next(project, ann, 1).query
         assert check.state == "gold"
-        (sheet,) = quality.annotators_work(project, only=[ann])
+        (sheet,) = selectors.annotators_work(project, only=[ann])
         assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (1, 0, 1)
         assert [(one.answered, one.wrong) for one in checks_in_use(project)] == [(1, 1)]
         gold.retire_check(check=check.gold)
-        (sheet,) = quality.annotators_work(project, only=[ann])
+        (sheet,) = selectors.annotators_work(project, only=[ann])
         assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (0, 1, 0)
         assert list(checks_in_use(project)) == []
         assert queue.claim_next(project=project, user=bob).query.state == "open"
@@ -159,9 +159,9 @@ class TestJudging:
         (ann,) = make_annotators(project, 1)
         for _ in range(4):
             answer_next(project, ann, 0)
-        assert quality.own_statistics(project=project, user=ann).sheet.checks.answered == 0
+        assert selectors.own_statistics(project=project, user=ann).sheet.checks.answered == 0
         answer_next(project, ann, 0)
-        assert quality.own_statistics(project=project, user=ann).sheet.checks.answered == 5
+        assert selectors.own_statistics(project=project, user=ann).sheet.checks.answered == 5
 
 
 def test_candidates_of_the_gate_stay_apart_from_checks():

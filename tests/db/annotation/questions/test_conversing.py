@@ -5,11 +5,11 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration, ProjectClosed
 from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind
-from annotation.questions.selectors.flags import about_other_questions, own_flags, own_words, reports_of, unread_by
+from annotation.questions.selectors import about_other_questions, own_flags, own_words, reports_of, unread_by
 from annotation.questions.services import correcting, flags, labels, queue
 from annotation.questions.services.labels import mark_labels_used
 from tests.factories import (

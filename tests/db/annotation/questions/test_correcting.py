@@ -5,7 +5,7 @@ from annotation.models import Assignment, Consensus, Label, Project, Query, Quer
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import correcting, flags, labels, queue
 from annotation.questions.services.labels import mark_labels_used
-from annotation.review.services import reviewing
+from annotation.review import services
 from tests.factories import asked_project, make_annotators, make_candidates, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,7 +84,7 @@ def test_a_managers_decision_stands_and_nobody_can_tell_it_was_made():
     project, _, people = asked_project(1, 2, overlap=2)
     query_id = answer(project, people[0], 0)
     answer(project, people[1], 1)
-    reviewing.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
+    services.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
     correct(project, people[0], query_id, 1)
     assert Consensus.objects.get().choice == 2
     assert Label.objects.get(annotator=people[0], superseded_at=None).choice == 1

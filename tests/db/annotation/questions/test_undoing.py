@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from annotation import selectors
 from annotation.errors import UndoRefused
 from annotation.models import Assignment, Project, Query, QueryState, Report, ReportKind
-from annotation.questions.selectors import answers
+from annotation.questions import selectors as answers
 from annotation.questions.services import correcting, flags, labels, queue
 from tests.factories import asked_project, make_annotators, make_project, open_records
 

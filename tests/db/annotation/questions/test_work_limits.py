@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Encounter, Membership, ProjectState, Record
 from annotation.projects.services import configuring

@@ -3,9 +3,8 @@ import pytest
 from annotation.models import Consensus, Label, Record
 from annotation.models.quality import Opinion, QualityReport
 from annotation.questions.services import labelling
-from annotation.review.selectors import quality
-from annotation.review.services import agreement as comparing
-from annotation.review.services import reviewing
+from annotation.review import selectors, services
+from annotation.review import services as comparing
 from tests.factories import make_disputed, make_project, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,7 +36,7 @@ class TestComparing:
         Record.objects.filter(pk=disputed.record_id).update(metadata={"id": "=order 7", "columns": []})
         report = comparing.start_report(project=disputed.project, owner=make_user())
         comparing.make_report(job_id=str(report.job_id))
-        head, line = quality.opinions_csv(disputed.project)
+        head, line = selectors.opinions_csv(disputed.project)
         assert head.strip() == "question,owner_id,class,probability,method"
         # No spreadsheet takes it for a formula.
         assert line.strip().startswith(f"{disputed.pk},'=order 7,")
@@ -55,8 +54,8 @@ def test_payment_counts_accepted_answers_and_disarms_formulas(disputed):
     write_settings(project, price_per_label="0.05", currency="EUR")
     first = Label.objects.order_by("pk")[0].annotator
     type(first).objects.filter(pk=first.pk).update(username="=cmd()")
-    reviewing.settle(project=project, query_id=disputed.pk, choice=0, person=make_user())
+    services.settle(project=project, query_id=disputed.pk, choice=0, person=make_user())
     project.refresh_from_db()
-    lines = [line.strip().split(",") for line in quality.payments_csv(project)]
+    lines = [line.strip().split(",") for line in selectors.payments_csv(project)]
     assert lines[1][:5] == ["'=cmd()", "1", "1", "0", "0"]
     assert [line[6] for line in lines[1:]] == ["0.0500", "0.0000"]

@@ -9,8 +9,8 @@ from annotation.models.history import Action
 from annotation.people.services import members
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags, labels, queue
-from annotation.review.services import changing
-from annotation.review.services.changing import change_chosen
+from annotation.review import services
+from annotation.review.services import change_chosen
 from tests.factories import (
     asked_project,
     make_annotators,
@@ -42,7 +42,7 @@ def asked(project):
 
 
 def assign(project, person, *ids):
-    return changing.assign_chosen(project=project, query_ids=ids, person_id=person and person.pk)
+    return services.assign_chosen(project=project, query_ids=ids, person_id=person and person.pk)
 
 
 def shown(project, person):

@@ -15,8 +15,8 @@ from annotation.models.people import GroupRole
 from annotation.models.quality import GoldQuery, Review, ReviewState
 from annotation.people.services import groups, invitations, members
 from annotation.questions.services import correcting, flags, labelling, labels, queue
-from annotation.review.selectors import reviewing as review_reviewing
-from annotation.review.services import reviewing
+from annotation.review import selectors as review_reviewing
+from annotation.review import services
 from learner.pools.selectors import question_counts
 from tests.factories import (
     add_members,
@@ -60,7 +60,7 @@ def answered(project, people, *choices):
 
 
 def claimed(project, person):
-    held = reviewing.claim_review(project=project, person=person)
+    held = services.claim_review(project=project, person=person)
     return held and held.query_id
 
 
@@ -145,7 +145,7 @@ class TestQueue:
         query = answered(project, people, 0, 1)
         assert claimed(project, people[0]) is None
         with pytest.raises(RoleRefused, match="own answers"):
-            reviewing.settle_reviewed(project=project, person=people[0], query_id=query.pk, choice=0)
+            services.settle_reviewed(project=project, person=people[0], query_id=query.pk, choice=0)
         assert claimed(project, reviewer) == query.pk
 
     def test_a_manager_decides_about_everything(self, project, people):
@@ -156,9 +156,9 @@ class TestQueue:
     def test_what_is_skipped_comes_again_last(self, project, people, reviewer):
         first, second = (answered(project, people, 0, 1) for _ in range(2))
         assert claimed(project, reviewer) == first.pk
-        reviewing.skip_review(project=project, person=reviewer, query_id=first.pk)
+        services.skip_review(project=project, person=reviewer, query_id=first.pk)
         assert claimed(project, reviewer) == second.pk
-        reviewing.skip_review(project=project, person=reviewer, query_id=second.pk)
+        services.skip_review(project=project, person=reviewer, query_id=second.pk)
         assert claimed(project, reviewer) == first.pk
 
     def test_a_lease_is_kept_and_ends(self, project, people, reviewer):
@@ -168,7 +168,7 @@ class TestQueue:
         assert [claimed(project, reviewer) for _ in range(2)] == [query.pk, query.pk]
         assert claimed(project, other) is None
         with pytest.raises(LeaseExpired):
-            reviewing.settle_reviewed(project=project, person=other, query_id=query.pk, choice=0)
+            services.settle_reviewed(project=project, person=other, query_id=query.pk, choice=0)
         Review.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
         assert claimed(project, other) == query.pk
         assert Review.objects.filter(state=ReviewState.LEASED).count() == 1
@@ -206,7 +206,7 @@ class TestQueue:
 
         def decide(person):
             try:
-                reviewing.settle_reviewed(project=project, person=person, query_id=query.pk, choice=person.pk % 3)
+                services.settle_reviewed(project=project, person=person, query_id=query.pk, choice=person.pk % 3)
                 return person
             except InvalidConfiguration:
                 return None
@@ -226,7 +226,7 @@ class TestDecisions:
         query = answered(project, make_annotators(project, 1), 1)
         assert claimed(project, reviewer) == query.pk
         before = Consensus.objects.get()
-        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        services.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
         consensus = Consensus.objects.get()
         assert (consensus.choice, consensus.votes, consensus.agreeing, consensus.settled_by) == (2, 1, 0, reviewer)
         assert consensus.created_at > before.created_at
@@ -246,26 +246,26 @@ class TestDecisions:
         project.refresh_from_db()
         assert claimed(project, reviewer) is None
         with pytest.raises(InvalidConfiguration):
-            reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+            services.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
         project.labels_used_through = 0  # as a page read it before
         with pytest.raises(UndoRefused, match="a training may have used it"):
-            reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+            services.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
         assert Consensus.objects.get().choice == 1
 
     def test_what_does_not_wait_is_not_decided(self, project, people, reviewer):
         alike = answered(project, people, 1, 1)
         with pytest.raises(InvalidConfiguration):
-            reviewing.settle_reviewed(project=project, person=reviewer, query_id=alike.pk, choice=2)
+            services.settle_reviewed(project=project, person=reviewer, query_id=alike.pk, choice=2)
         assert Consensus.objects.get().settled_by is None
 
     def test_sent_back_it_waits_for_its_annotators(self, project, people, reviewer):
         query = answered(project, people, 0, 1)
-        reviewing.return_reviewed(project=project, person=reviewer, query_id=query.pk, comment="Look at the end.")
+        services.return_reviewed(project=project, person=reviewer, query_id=query.pk, comment="Look at the end.")
         assert {report.annotator for report in Report.objects.filter(kind="returned")} == set(people)
         assert claimed(project, reviewer) is None
         add_members(project, manager := make_user(), role=Role.MANAGER)
         assert claimed(project, manager) == query.pk
-        reviewing.skip_review(project=project, person=manager, query_id=query.pk)
+        services.skip_review(project=project, person=manager, query_id=query.pk)
         for person in people:
             correcting.correct_answer(project=project, user=person, query_id=query.pk, choice=person is people[1])
         assert claimed(project, reviewer) == query.pk
@@ -274,7 +274,7 @@ class TestDecisions:
         project = make_project(reviewed="all")
         add_members(project, reviewer, role=Role.REVIEWER)
         query = answered(project, make_annotators(project, 1), 1)
-        reviewing.set_aside_reviewed(project=project, person=reviewer, query_id=query.pk)
+        services.set_aside_reviewed(project=project, person=reviewer, query_id=query.pk)
         assert not Consensus.objects.exists()
         assert claimed(project, reviewer) is None
         asked = flags.ask_set_aside_again(project=project, query_id=query.pk, user=make_user())
@@ -287,7 +287,7 @@ class TestDecisions:
         crowd = make_project(oracle="crowd", overlap=2)
         add_members(crowd, manager := make_user(), role=Role.MANAGER)
         with pytest.raises(InvalidConfiguration):
-            reviewing.set_aside_reviewed(project=crowd, person=manager, query_id=0)
+            services.set_aside_reviewed(project=crowd, person=manager, query_id=0)
 
     def test_an_emptied_question_leaves_nothing(self, project, people, reviewer):
         query = answered(project, people, 0, 1)
@@ -304,25 +304,25 @@ class TestUndo:
         labelling.set_quality(project=project, reviewed="all")
         query = answered(project, people, *choices)
         before = (query.state, list(Consensus.objects.values_list("choice", "votes", "agreeing", "settled_by")))
-        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
-        assert reviewing.undo_review(project=project, person=reviewer).query_id == query.pk
+        services.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        assert services.undo_review(project=project, person=reviewer).query_id == query.pk
         query.refresh_from_db()
         after = list(Consensus.objects.values_list("choice", "votes", "agreeing", "settled_by"))
         assert (query.state, after) == before
         assert claimed(project, reviewer) == query.pk
         with pytest.raises(UndoRefused, match="no decision"):
-            reviewing.undo_review(project=project, person=reviewer)
+            services.undo_review(project=project, person=reviewer)
 
     def test_a_comment_an_aside_and_a_skip(self, project, people, reviewer):
         query = answered(project, people, 0, 1)
         about = {"project": project, "person": reviewer, "query_id": query.pk}
         for decide in (
-            lambda: reviewing.return_reviewed(**about, comment="Look again."),
-            lambda: reviewing.set_aside_reviewed(**about),
-            lambda: reviewing.skip_review(**about),
+            lambda: services.return_reviewed(**about, comment="Look again."),
+            lambda: services.set_aside_reviewed(**about),
+            lambda: services.skip_review(**about),
         ):
             decide()
-            reviewing.undo_review(project=project, person=reviewer)
+            services.undo_review(project=project, person=reviewer)
             query.refresh_from_db()
             assert query.state == QueryState.DISPUTED
             assert claimed(project, reviewer) == query.pk
@@ -330,25 +330,25 @@ class TestUndo:
 
     def test_what_a_training_used_stays(self, project, people, reviewer):
         query = answered(project, people, 0, 1)
-        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        services.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
         labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
         with pytest.raises(UndoRefused, match="A training has used this answer"):
-            reviewing.undo_review(project=project, person=reviewer)
+            services.undo_review(project=project, person=reviewer)
         assert Consensus.objects.get().choice == 2
 
     def test_what_went_on_meanwhile_stays(self, project, people, reviewer):
         query = answered(project, people, 0, 1)
-        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        services.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
         correcting.undo_label(project=project, user=people[0])
         with pytest.raises(UndoRefused, match="Something else was decided"):
-            reviewing.undo_review(project=project, person=reviewer)
+            services.undo_review(project=project, person=reviewer)
 
     def test_it_ends_after_ten_minutes(self, project, people, reviewer):
         query = answered(project, people, 0, 1)
-        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        services.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
         Review.objects.update(finished_at=timezone.now() - timedelta(minutes=11))
         with pytest.raises(UndoRefused, match="no decision"):
-            reviewing.undo_review(project=project, person=reviewer)
+            services.undo_review(project=project, person=reviewer)
 
 
 class TestDrawn:
@@ -369,7 +369,7 @@ class TestDrawn:
         assert review_reviewing.progress_of(drawing) == review_reviewing.ReviewProgress(reviewed=0, waiting=1)
         assert claimed(drawing, reviewer) == query.pk
         assert review_reviewing.agreed_choice(query) == 1
-        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=1)
+        services.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=1)
         counts = Consensus.objects.get(query=query)
         assert (counts.choice, counts.settled_by, counts.votes, counts.agreeing) == (1, reviewer, 2, 2)
         query.refresh_from_db()
@@ -385,7 +385,7 @@ class TestDrawn:
         disputed = answered(drawing, pair, 0, 1)
         assert disputed.state == QueryState.DISPUTED
         for query, choice in ((kept, 1), (changed, 2), (disputed, 0)):
-            reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=choice)
+            services.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=choice)
         said = dict(Consensus.objects.values_list("query", "changed"))
         assert said == {kept.pk: False, changed.pk: True, disputed.pk: None}
         found = review_reviewing.drawn_reviews(drawing)
@@ -395,8 +395,8 @@ class TestDrawn:
 
     def test_what_is_taken_back_waits_again(self, drawing, pair, reviewer):
         query = answered(drawing, pair, 1, 1)
-        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=2)
-        reviewing.undo_review(project=drawing, person=reviewer)
+        services.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=2)
+        services.undo_review(project=drawing, person=reviewer)
         query.refresh_from_db()
         assert query.state == QueryState.IN_REVIEW
         assert not Consensus.objects.exists()
@@ -416,7 +416,7 @@ class TestDrawn:
         assert [query.state for query in drawn] == [QueryState.IN_REVIEW, QueryState.DISPUTED]
         done = [(counts.done, counts.newly_done, counts.open) for counts in map(question_counts, (project, drawing))]
         assert done == [(2, 2, 0)] * 2
-        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=drawn[0].pk, choice=1)
+        services.settle_reviewed(project=drawing, person=reviewer, query_id=drawn[0].pk, choice=1)
         counts = question_counts(drawing)
         assert (counts.done, counts.newly_done, counts.unused) == (2, 2, 1)
 
@@ -445,7 +445,7 @@ class TestDrawn:
 
     def test_an_emptied_record_says_nothing_of_its_review(self, drawing, pair, reviewer):
         query = answered(drawing, pair, 1, 1)
-        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=2)
+        services.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=2)
         with transaction.atomic():
             forgetting.empty_questions(Query.objects.filter(pk=query.pk), project=drawing)
         assert set(Consensus.objects.values_list("changed", flat=True)) <= {None}
@@ -459,18 +459,18 @@ def disputed():
 class TestReview:
     def test_a_manager_settles_for_a_class_nobody_named(self, disputed):
         manager = make_user()
-        reviewing.settle(project=disputed.project, query_id=disputed.pk, choice=2, person=manager)
+        services.settle(project=disputed.project, query_id=disputed.pk, choice=2, person=manager)
         consensus = Consensus.objects.get()
         assert (consensus.choice, consensus.votes, consensus.agreeing) == (2, 2, 0)
         assert consensus.settled_by == manager
         with pytest.raises(InvalidConfiguration):
-            reviewing.settle(project=disputed.project, query_id=disputed.pk, choice=1, person=manager)
+            services.settle(project=disputed.project, query_id=disputed.pk, choice=1, person=manager)
         with pytest.raises(IntegrityError, match="annotation_consensus_majority"), transaction.atomic():
             Consensus.objects.update(settled_by=None)
 
     def test_a_settled_question_may_become_a_check(self, disputed):
         project = disputed.project
-        reviewing.settle(project=project, query_id=disputed.pk, choice=0, person=make_user(), keep_as_check=True)
+        services.settle(project=project, query_id=disputed.pk, choice=0, person=make_user(), keep_as_check=True)
         assert GoldQuery.objects.get().source == "asked"
         open_records(project, 1)
         labelling.set_quality(project=project, gold_share=1.0)
@@ -480,15 +480,15 @@ class TestReview:
         assert Consensus.objects.filter(query=disputed).exists()
 
     def test_one_more_person_or_nobody(self, disputed):
-        reviewing.ask_beyond_overlap(project=disputed.project, query_id=disputed.pk)
+        services.ask_beyond_overlap(project=disputed.project, query_id=disputed.pk)
         (eve,) = make_annotators(disputed.project, 1)
         answer_next(disputed.project, eve, 1)
         assert Consensus.objects.get().choice == 1
         other = make_project(overlap=2)
         with pytest.raises(InvalidConfiguration):
-            reviewing.leave_out_disputed(project=other, query_id=disputed.pk)
+            services.leave_out_disputed(project=other, query_id=disputed.pk)
 
     def test_left_out(self, disputed):
-        reviewing.leave_out_disputed(project=disputed.project, query_id=disputed.pk)
+        services.leave_out_disputed(project=disputed.project, query_id=disputed.pk)
         disputed.refresh_from_db()
         assert disputed.state == "withdrawn"

@@ -3,13 +3,13 @@ import json
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotation.budget.services.document import statement_json
+from annotation.budget.services import statement_json
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Consensus, Membership, Project, Query
 from annotation.projects.services import configuring
 from annotation.projects.services.answers_accounts import open_answers_account
 from annotation.questions.services import labels, queue
-from annotation.review.services import reviewing
+from annotation.review import services
 from learner.models import ModelRelease
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.releases import storage
@@ -105,7 +105,7 @@ def test_a_manager_settles_what_people_disagree_about_since_no_response_is_drawn
         while (held := queue.claim_next(project=project, user=person)) is not None:
             labels.submit_label(assignment=held, choice=place)
     disputed = Query.objects.filter(project=project, state="disputed").first()
-    settled = reviewing.settle(project=project, query_id=disputed.pk, choice=1, person=project.created_by)
+    settled = services.settle(project=project, query_id=disputed.pk, choice=1, person=project.created_by)
     assert settled.choice == 1
 
 

@@ -12,7 +12,7 @@ from annotation.models import Label, Membership, Query
 from annotation.people.services import limits
 from annotation.projects.services import configuring, lifecycle
 from annotation.questions.services import correcting, labels, queue
-from annotation.review.services import reviewing
+from annotation.review import services
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.models.answers import AnswerSeries, RandomizedLabel
@@ -219,8 +219,8 @@ def test_a_manager_settles_nothing_where_chance_does(crowd):
     Query.objects.filter(pk=asked.pk).update(overlap=4, open_slots=4)
     answer_all(crowd, {asked.pk: (0, 0, 1, 1)})
     for decide in (
-        lambda: reviewing.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
-        lambda: reviewing.leave_out_disputed(project=crowd, query_id=asked.pk),
+        lambda: services.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
+        lambda: services.leave_out_disputed(project=crowd, query_id=asked.pk),
     ):
         with pytest.raises(InvalidConfiguration, match="a coin decides"):
             decide()

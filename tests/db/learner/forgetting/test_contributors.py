@@ -15,7 +15,7 @@ from annotation.data.services.label_files import ExportFormat, export_labels
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.retention import Forgetting
 from annotation.questions.services import flags, labels, queue
-from annotation.review.selectors.quality import annotators_work
+from annotation.review.selectors import annotators_work
 from annotation.selectors import undoable_assignments
 from learner.models import FeatureMatrix, ModelRelease
 from learner.pools import features

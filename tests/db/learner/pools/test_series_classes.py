@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.choices.class_changes import FurtherClass
+from annotation.choices.classes import FurtherClass
 from annotation.errors import InvalidConfiguration
 from annotation.projects.services.classes import add_class
 from annotation.projects.services.configuring import configure_project

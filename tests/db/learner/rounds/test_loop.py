@@ -9,7 +9,7 @@ from annotation.models import Query, QueryState, WorkState
 from annotation.people.services import limits
 from annotation.projects.services import configuring
 from annotation.questions.services import queue
-from annotation.review.services import reviewing
+from annotation.review import services
 from annotation.work.services import attempts
 from dpal_site.embedded import host
 from learner.errors import NothingWaits
@@ -382,7 +382,7 @@ def test_a_question_a_manager_decides_after_a_training_is_not_done_twice(trusted
     Query.objects.filter(pk=first.pk).update(state=QueryState.DISPUTED, open_slots=0)
     learning.label_everything(trusted, make_user("annotator"))
     learning.run_to_release(trusted, make_user(), version=1)
-    reviewing.settle(project=trusted, query_id=first.pk, choice=0, person=make_user())
+    services.settle(project=trusted, query_id=first.pk, choice=0, person=make_user())
     counts = selectors.question_counts(trusted)
     assert (counts.agreed, counts.unused, counts.newly_done) == (12, 1, 0)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from annotation.choices.class_changes import FurtherClass
+from annotation.choices.classes import FurtherClass
 from annotation.models import Consensus, Membership, Role
 from annotation.projects.services.classes import add_class
 from annotation.questions.services import labels, queue

@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.choices.class_changes import FurtherClass
+from annotation.choices.classes import FurtherClass
 from annotation.errors import InvalidConfiguration
 from annotation.models import Label
 from annotation.projects.services.classes import add_class, merge_class, take_back_merge

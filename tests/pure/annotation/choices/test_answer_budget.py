@@ -2,8 +2,8 @@ from decimal import Decimal
 
 import pytest
 
-from annotation.choices.answer_budget import AnswerBudget
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.plans import AnswerBudget
+from annotation.choices.rules import hides_selection
 
 LIMITED = AnswerBudget(labels_limit=5)
 OPEN = {"oracle": "trusted", "selection": "random"}

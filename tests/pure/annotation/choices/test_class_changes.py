@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.choices.class_changes import (
+from annotation.choices.classes import (
     CROWD,
     FIXED_ANSWERS,
     STREAM,

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from annotation.choices.class_looks import (
+from annotation.choices.classes import (
     COLOURS,
     LONGEST_GROUP,
     OWN_KEYS,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.choices.label_randomizers import RandomizedConsensus
+from annotation.choices.randomizers import RandomizedConsensus
 
 
 @given(epsilon=st.floats(0.01, 20), randomizations=st.integers(1, 5), n_classes=st.integers(2, 100))

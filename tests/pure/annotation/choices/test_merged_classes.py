@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.choices.merged_classes import (
+from annotation.choices.classes import (
     CROWD,
     FIXED_ANSWERS,
     SEVERAL,

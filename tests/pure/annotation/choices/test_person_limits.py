@@ -2,7 +2,7 @@ from datetime import time
 
 import pytest
 
-from annotation.choices.person_limits import PersonLimits
+from annotation.choices.plans import PersonLimits
 from privacy.choices import BrokenRules
 
 OPEN = {"selection": "random"}

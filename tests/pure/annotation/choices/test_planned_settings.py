@@ -4,7 +4,7 @@ import pytest
 
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
-from annotation.choices.stream_rules import batch_stream_epsilon
+from annotation.choices.rules import batch_stream_epsilon
 from learner.estimators.sums import PrivateSums
 from learner.strategies.blocks import block_rates
 from privacy.accounting.events import SecretBlockEvent

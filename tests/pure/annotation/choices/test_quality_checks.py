@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.choices.quality_checks import QualityChecks
+from annotation.choices.plans import QualityChecks
 
 
 @pytest.mark.parametrize(("oracle", "refused"), [("crowd", True), ("trusted", False)])

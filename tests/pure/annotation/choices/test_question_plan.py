@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.choices.question_plan import QuestionPlan
+from annotation.choices.plans import QuestionPlan
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from annotation.choices.class_looks import Look
+from annotation.choices.classes import Look
 from annotation.questions.class_list import codes_of, listed_classes
 
 

@@ -5,7 +5,7 @@ import pytest
 from django.core.management import call_command
 from sklearn.datasets import load_digits
 
-from annotation.choices.stream_presets import STREAM_PRESETS
+from annotation.choices.presets import STREAM_PRESETS
 from learner.estimators.descriptions import ClassDescription
 from learner.simulation.stream import simulate_stream
 from learner.simulation.task import SimulationTask

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies import FixedBatches
 from learner.pools import configuration as live
 from learner.simulation.stream import StreamSettings
 from privacy.mechanisms.randomness import SimulationRandom

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from annotation.budget.services import populations
+from annotation.budget import services
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import OutputPerturbationEvent
@@ -48,7 +48,7 @@ def project():
 @pytest.fixture
 def population(owner, project):
     opened = open_population(owner=owner)
-    populations.add_project(population=opened, project=project, records_per_person=2, actor=owner)
+    services.add_project(population=opened, project=project, records_per_person=2, actor=owner)
     return opened
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from annotation.budget.services import populations
+from annotation.budget import services
 from annotation.models import Role
 from annotation.models.limits import LimitRequest
 from annotation.work.services import tokens
@@ -138,7 +138,7 @@ def test_only_ones_own_projects_outside_can_be_chosen(owner, population, project
     make_project(slug="foreign")
     form = page(browser(owner), population).context["join"]
     assert [each.slug for each in form.fields["project"].queryset] == ["notes"]
-    populations.add_project(population=population, project=project, records_per_person=1, actor=owner)
+    services.add_project(population=population, project=project, records_per_person=1, actor=owner)
     form = page(browser(owner), population).context["join"]
     assert not form.fields["project"].queryset
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import IntegrityError
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from learner.models import StreamBatch

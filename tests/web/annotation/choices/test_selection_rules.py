@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.choices import selection_rules
+from annotation.choices import rules
 from annotation.choices.catalogue import CATALOGUE, offered, parameter_names
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
@@ -26,7 +26,7 @@ def planned_of(preset: str, **changes):
 def test_the_rules_know_the_fields_and_what_they_default_to():
     # What a strategy alone reads is declared there and nowhere else.
     known = {field.name: field.default for field in Project._meta.concrete_fields} | Project.absent
-    defaults = selection_rules.field_defaults()
+    defaults = rules.field_defaults()
     assert {name: known[name] for name in defaults.keys() & known.keys()} == {
         name: default for name, default in defaults.items() if name in known
     }

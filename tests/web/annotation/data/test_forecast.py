@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from annotation.choices.policies.catalogue import labels_of_first_model
+from annotation.choices.policies import labels_of_first_model
 from annotation.data.services import forecasts
 from annotation.models import Dataset, Job, Query, Role
 from annotation.models.people import IdempotentAnswer

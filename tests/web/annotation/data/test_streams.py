@@ -5,7 +5,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
-from annotation.choices.secrecy import hides_selection
+from annotation.choices.rules import hides_selection
 from annotation.models import Label, Project, Query, RecordPost, Role
 from annotation.people.services import members
 from annotation.work.services.tokens import Scope

@@ -6,8 +6,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.choices.class_changes import CROWD
-from annotation.choices.merged_classes import CROWD as NOT_MERGED
+from annotation.choices.classes import CROWD
+from annotation.choices.classes import CROWD as NOT_MERGED
 from annotation.models import Project, Role
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of

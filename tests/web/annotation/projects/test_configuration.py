@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.configuration import frozen_settings
 from annotation.choices.presets import PRESETS
+from annotation.choices.services import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
 from annotation.projects.services.configuring import configure_project

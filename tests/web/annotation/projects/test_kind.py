@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.choices.configuration import frozen_settings
 from annotation.choices.presets import PRESETS, broken_rules
+from annotation.choices.services import frozen_settings
 from annotation.data.services import streams
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration, NotAStream
 from annotation.models import Dataset, Job, Project

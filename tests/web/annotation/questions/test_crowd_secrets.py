@@ -17,8 +17,7 @@ from annotation.models import Assignment, Consensus, Project, Query, QueryState
 from annotation.people.services import members
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labelling, labels, queue
-from annotation.review.selectors import quality
-from annotation.review.services import reviewing
+from annotation.review import selectors, services
 from learner.pools.selectors import question_counts
 from learner.rounds.services.forgetting import apply_retention
 from tests.clients import browser_of
@@ -120,7 +119,7 @@ def test_among_trusted_people_an_answer_is_accepted_by_what_was_agreed_on():
     project, _, people = asked_project(1, 3, overlap=3, price_per_label=Decimal("0.10"), currency="EUR")
     for choice, person in zip((1, 0, 1), people, strict=True):
         answer(project, person, [choice])
-    own = [quality.own_statistics(project=project, user=person) for person in people]
+    own = [selectors.own_statistics(project=project, user=person) for person in people]
     assert [(one.sheet.accepted, one.sheet.refused, one.earned) for one in own] == [
         (1, 0, Decimal("0.10")),
         (0, 1, Decimal("0.00")),
@@ -139,14 +138,14 @@ def test_a_crowd_is_paid_by_its_checks_alone(crowd):
             project=crowd, annotator=person, state="leased", leased_until="2100-01-01T00:00Z"
         )
         labels.submit_label(assignment=held, choice=choice)
-    rows = list(csv.DictReader(io.StringIO("".join(quality.payments_csv(crowd)))))
+    rows = list(csv.DictReader(io.StringIO("".join(selectors.payments_csv(crowd)))))
     columns = ("person", "answers", "accepted", "not accepted", "undecided", "amount")
     assert [tuple(row[name] for name in columns) for row in rows] == [
         (me.username, "4", "4", "0", "0", "0.4000"),
         (other.username, "4", "3", "1", "0", "0.3000"),
     ]
     # Managers see who agrees with whom all the same.
-    assert [sheet.accepted for sheet in quality.annotators_work(crowd)] == [2, 1]
+    assert [sheet.accepted for sheet in selectors.annotators_work(crowd)] == [2, 1]
 
 
 def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
@@ -160,10 +159,10 @@ def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
     assert queue.claim_next(project=crowd, user=people[2]) is None
     disputed = Query.objects.filter(state=QueryState.DISPUTED).first()
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        reviewing.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
+        services.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        reviewing.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
-    reviewing.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
+        services.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
+    services.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
     assert queue.claim_next(project=crowd, user=people[2]) is None
 
 

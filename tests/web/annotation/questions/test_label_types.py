@@ -13,10 +13,10 @@ from annotation.errors import ConfigurationFrozen
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState, Role
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project
-from annotation.questions.selectors.answers import answer_name
+from annotation.questions.selectors import answer_name
 from annotation.questions.services import labels, queue
-from annotation.review.selectors import questions as browsing
-from annotation.review.services import agreement as comparing
+from annotation.review import selectors as browsing
+from annotation.review import services as comparing
 from tests.factories import add_members, asked_project, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 

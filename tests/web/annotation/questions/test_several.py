@@ -18,7 +18,7 @@ from annotation.models.quality import GoldQuery
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
-from annotation.review.selectors import questions as browsing
+from annotation.review import selectors as browsing
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records, receive_upload

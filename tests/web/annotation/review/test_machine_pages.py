@@ -5,7 +5,7 @@ from django.urls import reverse
 from annotation.models import Query
 from annotation.models.quality import MachineAnnotator
 from annotation.questions.services import labels, queue
-from annotation.review.selectors.quality import payments_csv
+from annotation.review.selectors import payments_csv
 from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight

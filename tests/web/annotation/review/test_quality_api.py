@@ -11,8 +11,8 @@ from annotation.models import Assignment, Dataset, DatasetRole, Membership, Quer
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
-from annotation.review.selectors import quality
-from annotation.review.services import agreement as comparing
+from annotation.review import selectors
+from annotation.review import services as comparing
 from tests.clients import browser_of
 from tests.factories import (
     add_members,
@@ -185,7 +185,7 @@ def test_statistics_are_ones_own_as_on_the_page():
     Assignment.objects.filter(annotator=ann).update(created_at=F("finished_at") - timedelta(seconds=12.34))
     at = f"projects/{project.slug}/statistics"
     told = Caller(ann).get(at).json()
-    own = quality.own_statistics(project=project, user=ann)
+    own = selectors.own_statistics(project=project, user=ann)
     assert (told["answers"], told["accepted"], told["refused"], told["undecided"]) == (1, 1, 0, 0)
     assert (told["answered_today"], told["answered_in_seven_days"], told["skipped"]) == (1, 1, 0)
     assert (told["earned"], told["currency"]) == (str(own.earned), "EUR") == ("0.1000", "EUR")

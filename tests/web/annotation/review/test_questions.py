@@ -11,9 +11,9 @@ from annotation.data.services.forgetting import empty_records
 from annotation.models import Label, Membership, Picture, Query, QueryState, Record, Report, Role
 from annotation.models.history import Action
 from annotation.questions.services import correcting, flags, labels, queue
+from annotation.review import selectors as browsing
+from annotation.review import services as decisions
 from annotation.review.forms import QuestionFilter
-from annotation.review.selectors import questions as browsing
-from annotation.review.services import reviewing as decisions
 from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 

@@ -18,7 +18,7 @@ from annotation.people.services import limits, members
 from annotation.projects.services import configuring, lifecycle, opening
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags, labels, queue
-from annotation.review.services import changing
+from annotation.review import services
 from annotation.work.services import attempts
 from learner.dashboard.guidance import Act, ActKind, Blocker, Guidance, button_of, guidance_for, next_step_context
 from learner.models import ModelRelease, Round, TrainingRun
@@ -428,9 +428,9 @@ def close_block(scene: Scene, _act: Act) -> None:
 
 
 def assign_anew(scene: Scene, _act: Act) -> None:
-    free = changing.assignable_annotators(scene.project).exclude(user=scene.annotator).get()
+    free = services.assignable_annotators(scene.project).exclude(user=scene.annotator).get()
     waiting = Query.objects.filter(project=scene.project, state=QueryState.OPEN).values_list("pk", flat=True)
-    assert changing.assign_chosen(project=scene.project, query_ids=list(waiting), person_id=free.user_id)
+    assert services.assign_chosen(project=scene.project, query_ids=list(waiting), person_id=free.user_id)
 
 
 def set_aside(scene: Scene, _act: Act) -> None:

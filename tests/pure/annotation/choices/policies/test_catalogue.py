@@ -1,8 +1,13 @@
 import pytest
 
-from annotation.choices.policies.base import WindowPolicy
-from annotation.choices.policies.catalogue import POLICIES, chosen_policy, policy_choice_of, policy_hides_selection
-from annotation.choices.policies.updates import BatchPolicy
+from annotation.choices.policies import (
+    POLICIES,
+    BatchPolicy,
+    WindowPolicy,
+    chosen_policy,
+    policy_choice_of,
+    policy_hides_selection,
+)
 
 STREAM = {"oracle": "trusted", "arrival": "stream", "data_kind": "text"}
 

@@ -7,10 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.policies.fixed_batches import FixedBatches
-from annotation.choices.policies.hidden_windows import FixedWindows
-from annotation.choices.policies.per_round import PerRound
-from annotation.choices.policies.updates import Batch, BatchState
+from annotation.choices.policies import Batch, BatchState, FixedBatches, FixedWindows, PerRound
 from privacy.accounting.events import MinibatchSgdEvent, NoProof, StreamEvent
 from privacy.choices import Kind
 

@@ -12,7 +12,7 @@ from annotation.data.services import label_files
 from annotation.errors import InvalidChoice
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Role
 from annotation.questions.services import labels, queue
-from annotation.review.services import agreement as comparing
+from annotation.review import services as comparing
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from tests import learning

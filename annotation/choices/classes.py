@@ -1,4 +1,8 @@
-"""Groups, colours and keys of classes on the label page."""
+"""Further, merged, grouped and coloured classes of a project.
+
+A merge renames an answer, whosever it is, before anything is computed from it: neighbouring answers stay neighbours,
+and every mechanism costs what it costs on the classes that are left.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,11 +10,101 @@ from functools import lru_cache
 from string import ascii_lowercase
 from typing import Any, ClassVar, Final
 
-from annotation.choices.label_types.base import DIGITS
+from annotation.choices.label_types.base import DIGITS, NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
+from annotation.choices.presets import LONGEST_CLASS, MOST_CLASSES
 from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
+
+# What a merge says of a class: the one it counts as, and since when.
+INTO: Final = "into"
+AT: Final = "at"
+MERGE_BEHIND_GATE: Final = _(
+    "Behind a gate every answer is randomised among the classes that were declared, and is paid for as one of so many: "
+    "for another number there is no proof, so none is merged."
+)
+MERGE_IN_STREAM: Final = _(
+    "A stream pays once for one learner of the classes that were declared: for another number there is no proof, so "
+    "none is merged."
+)
+MERGE_OF_STEPS: Final = _(
+    "Steps of a scale, and yes or no, mean something beside one another: one that counts as another would change what "
+    "every answer said."
+)
+SEVERAL: Final = _(
+    "Where an answer names several classes, it is paid for by how many it may name, and a merge would change how many "
+    "those are: none is merged."
+)
+NOT_ASKED: Final = _("Nothing rests on these classes yet: change their list in the settings instead.")
+NOT_DECIDED_BEFOREHAND: Final = _(
+    "Which classes are merged stands in every model released from now on, so a merge that was decided by looking at "
+    "records or answers would tell of them: only what is decided without them may be merged."
+)
+USED: Final = _("A training has learned under this merge, and a model stays as it was released: the merge stays, too.")
+
+
+def merge_hindrance(settings: Mapping[str, Any]) -> str:
+    """Say why no class of a project counts as another one; empty where one may."""
+    if settings["oracle"] == "crowd":
+        return MERGE_BEHIND_GATE
+    if settings["arrival"] == "stream":
+        return MERGE_IN_STREAM
+    kind = label_type_of(str(settings["question_kind"]), settings)
+    if isinstance(kind, NamesSeveral):
+        return SEVERAL
+    return "" if kind.lists_classes else MERGE_OF_STEPS
+
+
+def broken_merge(
+    classes: Sequence[str], merged: Mapping[str, Mapping[str, str]], name: str, into: str
+) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    for field, said in (("name", name), ("into", into)):
+        if said not in classes:
+            broken[field] = as_message("There is no class of this name.")
+        elif said in merged:
+            broken[field] = as_message("This class counts as another one already: merges make no chains.")
+    if broken:
+        return broken
+    if name == into:
+        return {"into": as_message("A class cannot count as itself.")}
+    if any(one[INTO] == name for one in merged.values()):
+        return {"name": as_message("Another class counts as this one already: merges make no chains.")}
+    if len(classes) - len(merged) <= 2:
+        return {"name": as_message("Two classes stay: of one alone nothing is learned.")}
+    return {}
+
+
+def counts_as(classes: Sequence[str], merged: Mapping[str, Mapping[str, str]]) -> tuple[int, ...]:
+    """Return of each class the position of the one it counts as; empty where nothing was merged."""
+    return _counts_as(tuple(classes), tuple(merged_names(merged).items())) if merged else ()
+
+
+def merged_names(merged: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    return {name: one[INTO] for name, one in merged.items()}
+
+
+def unmerged_classes(classes: Sequence[str], merged: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    return tuple(str(name) for name in classes if name not in merged)
+
+
+@lru_cache(maxsize=256)
+def _counts_as(classes: tuple[str, ...], merged: tuple[tuple[str, str], ...]) -> tuple[int, ...]:
+    places, into = {name: place for place, name in enumerate(classes)}, dict(merged)
+    return tuple(places[into.get(name, name)] for name in classes)
+
+
+def counted_words(lines: Sequence[str], merged: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """Return lines of words about classes, those of a merged class as lines of the one it counts as.
+
+    A class with a colon in its name has no words of its own, so none are given to it.
+    """
+    into = {name.strip().casefold(): one[INTO] for name, one in merged.items()}
+    said = [(line, *line.partition(":")) for line in lines]
+    found = [(line, into.get(name.strip().casefold(), ""), words) for line, name, _colon, words in said]
+    return tuple(f"{other}:{words}" if other else line for line, other, words in found if ":" not in other)
+
 
 LONGEST_GROUP: Final = 60
 MOST_GROUPS: Final = 50
@@ -214,3 +308,93 @@ def _headings(lines: Sequence[str], places: Mapping[str, int]) -> list[str]:
         if place is not None and group:
             found.setdefault(group.casefold(), group)
     return list(found.values())
+
+
+CROWD: Final = _(
+    "Behind a gate every answer is randomised among the classes that were declared, and is paid for as one of so many: "
+    "for another number there is no proof. Open another project with the further class."
+)
+STREAM: Final = _(
+    "A stream pays once for one learner of the classes that were declared: for another number there is no proof. Open "
+    "another project with the further class."
+)
+FIXED_ANSWERS: Final = _(
+    "Steps of a scale, and yes or no, mean something beside one another: a further one would change what every answer "
+    "before it said."
+)
+NOT_BEFOREHAND: Final = _(
+    "The names of classes stand in every released model, so one that was found in a record would tell of that record: "
+    "only what is known without the records may be added."
+)
+# Of each setting of a class the field that asks for it.
+FIELDS: Final[Mapping[str, str]] = {
+    "classes": "name",
+    "class_descriptions": "words",
+    "class_groups": "group",
+    "class_colours": "colour",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherClass:
+    name: str
+    words: tuple[str, ...] = ()
+    group: str = ""
+    colour: str = ""
+
+
+def growth_hindrance(settings: Mapping[str, Any]) -> str:
+    """Say why the classes that people are asked with, or that was paid for, stay as they are; empty where they grow."""
+    if settings["oracle"] == "crowd":
+        return CROWD
+    if settings["arrival"] == "stream":
+        return STREAM
+    kind = label_type_of(str(settings["question_kind"]), settings)
+    return "" if kind.lists_classes else FIXED_ANSWERS
+
+
+def only_grows(before: Sequence[str], after: Sequence[str]) -> bool:
+    return len(after) > len(before) and list(after[: len(before)]) == list(before)
+
+
+def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    if rule := _broken_name(classes, further.name):
+        broken["name"] = rule
+    for field, lines in (("name", (further.name,)), ("words", further.words), ("group", (further.group,))):
+        if any(not line.isprintable() for line in lines):
+            broken[field] = as_message("Plain text without control characters.")
+    if further.words and ":" in further.name:
+        broken["words"] = as_message("A class with a colon in its name has no words of its own.")
+    if len(further.group) > LONGEST_GROUP:
+        broken["group"] = as_message("A heading has at most {longest} letters.", longest=LONGEST_GROUP)
+    if further.colour and further.colour not in COLOURS:
+        broken["colour"] = as_message(
+            "Must be one of {possible}, got {got}.", possible=", ".join(COLOURS), got=further.colour
+        )
+    return broken
+
+
+def _broken_name(classes: Sequence[str], name: str) -> str:
+    if not name.strip():
+        return as_message("A class needs a name.")
+    if len(name) > LONGEST_CLASS:
+        return as_message("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
+    if name.strip().casefold() in {known.strip().casefold() for known in classes}:
+        return as_message("There is a class of this name already.")
+    if len(classes) >= MOST_CLASSES:
+        return as_message("A project has at most {most:,} classes.", most=MOST_CLASSES)
+    return ""
+
+
+def grown_settings(settings: Mapping[str, Any], further: FurtherClass) -> dict[str, Any]:
+    changes: dict[str, Any] = {"classes": [*settings["classes"], further.name]}
+    lines = {
+        "class_descriptions": further.words,
+        "class_groups": (further.group,) if further.group else (),
+        "class_colours": (further.colour,) if further.colour else (),
+    }
+    for setting, said in lines.items():
+        if said:
+            changes[setting] = [*(settings.get(setting) or ()), *(f"{further.name}: {each}" for each in said)]
+    return changes

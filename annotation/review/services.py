@@ -1,23 +1,162 @@
-"""Reviewing: who decides about a question, and what they decide."""
+"""Decisions of reviewers, changes of many questions, and agreement reports."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from annotation import access
 from annotation.choices.randomizers import randomizes
+from annotation.choices.rules import hides_selection
 from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
-from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState, Report, ReportKind
-from annotation.models.quality import Review, ReviewState
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Consensus,
+    Job,
+    Label,
+    Membership,
+    Oracle,
+    Project,
+    Query,
+    QueryState,
+    Report,
+    ReportKind,
+    Role,
+)
+from annotation.models.kinds import Aggregation
+from annotation.models.quality import Opinion, QualityReport, Review, ReviewState
 from annotation.models.questions import ANSWERED
-from annotation.questions.selectors.answers import agreed_on, counted, refuse_no_answer
+from annotation.questions.selectors import agreed_on, counted, label_type, names_several, refuse_no_answer
 from annotation.questions.services import checks as gold
-from annotation.questions.services import correcting, labels
-from annotation.review.selectors import reviewing
-from annotation.work.services import jobs
+from annotation.questions.services import correcting, flags, labels
+from annotation.review import selectors
+from annotation.review.agreement import Answer, compare_answers
+from annotation.work.services import attempts, jobs
+from annotation.work.services.history import note_effect
+from privacy.choices import Kind
+from privacy.wording import Message, as_message
+
+
+def start_report(*, project: Project, owner: User) -> QualityReport:
+    jobs.refuse_when_busy()
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        QualityReport.objects.filter(project=project).delete()
+        job = jobs.open_job(project=project, kind=jobs.COMPARE, owner=owner)
+        # A model of annotators weighs one class against another; sets are compared class by class.
+        method = Aggregation.MAJORITY if names_several(project) else project.aggregation
+        return QualityReport.objects.create(project=project, job=job, method=method)
+
+
+def make_report(*, job_id: str) -> None:
+    """Compare and store, unless a newer report replaced this one."""
+    job = Job.objects.get(pk=job_id)
+    with attempts.attempt_at(job) as lease:
+        if lease is None:
+            return
+        report = QualityReport.objects.filter(job=job).first()
+        if report is None:
+            attempts.fail_work(row=job, error=as_message("A newer comparison took this one's place."))
+            return
+        _compare(report, job, lease)
+
+
+def _compare(report: QualityReport, job: Job, lease: attempts.Lease) -> None:
+    labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
+    rows = labels.values_list("query", "annotator", "choice").iterator()
+    project = report.project
+    answers = [Answer(task, person, counted(project, choice)) for task, person, choice in rows if choice is not None]
+    if not answers:
+        attempts.fail_work(row=job, error=as_message("Nobody has answered anything yet."))
+        return
+    lease.check()
+    comparison = compare_answers(answers, method=report.method, kind=label_type(project))  # type: ignore[arg-type]
+    lease.check()
+    with transaction.atomic():
+        opinions = (
+            Opinion(report=report, query_id=task, choice=choice, probability=probability)
+            for task, (choice, probability) in comparison.opinions.items()
+        )
+        Opinion.objects.bulk_create(opinions, batch_size=2000)
+        QualityReport.objects.filter(pk=report.pk).update(
+            answers=len(answers),
+            questions=len(comparison.opinions),
+            alpha=comparison.alpha,
+            skills={str(person): skill for person, skill in comparison.skills.items()},
+            made_at=Now(),
+        )
+        attempts.finish_work(row=job)
+
+
+IN_A_CROWD = as_message(
+    "In front of a crowd nothing is assigned: who is asked next must not follow what others answered."
+)
+RANDOMISED = as_message(
+    "Where answers are randomised nothing is assigned: who is asked must not follow what was answered."
+)
+SECRET = as_message("Where the choice is secret nothing is assigned: one record could then wait because of another.")
+
+
+def assigning_refusal(project: Project) -> Message | None:
+    if project.oracle == Oracle.CROWD:
+        return IN_A_CROWD
+    if project.settings.get(Kind.RANDOMIZER.key):
+        return RANDOMISED
+    return SECRET if hides_selection(project.settings) else None
+
+
+def assignable_annotators(project: Project) -> QuerySet[Membership]:
+    members = Membership.objects.filter(project=project, role=Role.ANNOTATOR, paused_at=None, user__machine=None)
+    return members.order_by("user__username")
+
+
+def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int | None) -> list[int]:
+    """Assign open questions to an annotator, or to nobody; return those that changed hands."""
+    rule = assigning_refusal(project)
+    if rule is not None:
+        raise InvalidConfiguration(rule)
+    with transaction.atomic():
+        access.refuse_if_closed(Project.objects.select_for_update(no_key=True).get(pk=project.pk))
+        if person_id is not None:
+            # Who leaves or is paused at this moment waits, and takes the questions along to everybody.
+            members = Membership.objects.select_for_update().filter(project=project, role=Role.ANNOTATOR)
+            if not members.filter(pk__in=assignable_annotators(project), user=person_id).exists():
+                raise InvalidConfiguration("Only an annotator of the project who is not paused can be assigned to.")
+        found = Query.objects.select_for_update(no_key=True).filter(
+            project=project, pk__in=query_ids, state=QueryState.OPEN, open_slots__gt=0
+        )
+        if person_id is None:
+            found = found.filter(assigned_to__isnull=False)
+        else:
+            met = Assignment.objects.filter(project=project, annotator=person_id, query=OuterRef("pk"))
+            had = Exists(met.exclude(state=AssignmentState.EXPIRED))
+            found = found.filter(~had).filter(Q(assigned_to=None) | ~Q(assigned_to=person_id))
+        ids = [query.pk for query in found.order_by("pk")]
+        Query.objects.filter(pk__in=ids).update(assigned_to=person_id)
+    return ids
+
+
+def change_chosen(
+    *, project: Project, query_ids: Sequence[int], action: str, actor: str, comment: str = "", person: int | None = None
+) -> list[int]:
+    """Do something with chosen questions, each noted in the log; return those that changed."""
+    with transaction.atomic():
+        if action == "send_back":
+            done = correcting.send_back(project=project, query_ids=query_ids, comment=comment)
+        elif action == "set_aside":
+            done = flags.set_aside_chosen(project=project, query_ids=query_ids)
+        else:
+            # No annotator has the number 0, and the service says so.
+            assignee = None if action == "unassign" else person or 0
+            done = assign_chosen(project=project, query_ids=query_ids, person_id=assignee)
+        for query_id in done:
+            note_effect(project=project, actor=actor, route=f"question:{action}", target={"query_id": query_id})
+    return done
 
 
 def settle(*, project: Project, query_id: int, choice: int, person: User, keep_as_check: bool = False) -> Consensus:
@@ -125,7 +264,7 @@ def claim_review(*, project: Project, person: User) -> Review | None:
     ended = {"state": ReviewState.ENDED, "finished_at": Now()}
     for _ in range(TRIES):
         leased.filter(leased_until__lt=Now()).exclude(reviewer=person).update(**ended)
-        mine = reviewing.queue_of(project, person)
+        mine = selectors.queue_of(project, person)
         own = leased.filter(reviewer=person).select_related("query__record", "query__project").first()
         if own is not None and mine.filter(pk=own.query_id).exists():
             leased.filter(pk=own.pk).update(leased_until=_until(project))
@@ -178,7 +317,7 @@ def undo_review(*, project: Project, person: User) -> Review:
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         access.refuse_if_closed(locked)
-        last = reviewing.undoable_review(project, person)
+        last = selectors.undoable_review(project, person)
         if last is None:
             raise UndoRefused("There is no decision of the last ten minutes left to take back.")
         query = Query.objects.select_for_update(no_key=True).get(pk=last.query_id)
@@ -220,9 +359,9 @@ def _refuse_others(project: Project, person: User, query_id: int) -> None:
     held = Review.objects.filter(query=query_id, state=ReviewState.LEASED, leased_until__gte=Now())
     if held.exclude(reviewer=person).exists():
         raise LeaseExpired("Somebody else reviews this question now, so nothing was stored.")
-    if reviewing.queue_of(project, person).filter(pk=query_id).exists():
+    if selectors.queue_of(project, person).filter(pk=query_id).exists():
         return
-    if reviewing.waiting_for_review(project).filter(pk=query_id).exists():
+    if selectors.waiting_for_review(project).filter(pk=query_id).exists():
         raise RoleRefused("Nobody reviews their own answers.")
     raise InvalidConfiguration("This question does not wait for review any more.")
 
