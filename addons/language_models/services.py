@@ -20,8 +20,9 @@ from django.db.models.functions import Now
 
 from addons.language_models.choices import LanguageModelAnswers, machine_choice
 from addons.language_models.endpoint import Endpoint, EndpointFault, Reply, ask_model
+from addons.language_models.models import MachineAnnotator
 from annotation.models import Assignment, AssignmentState, Membership, Oracle, Project, ProjectState, Role
-from annotation.models.quality import MachineAnnotator
+from annotation.models.quality import Machine
 from annotation.people.services import members
 from annotation.questions.class_list import listed_classes
 from annotation.questions.services import labels, queue
@@ -138,13 +139,14 @@ def _endpoint(name: str) -> Endpoint:
 def _machine_of(project: Project) -> MachineAnnotator:
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-        machine = MachineAnnotator.objects.select_related("user").filter(project=locked).first()
+        machine = Machine.objects.select_related("user").filter(project=locked).first()
         if machine is None:
             user = User.objects.create_user(username=f"machine-{secrets.token_hex(6)}", is_active=False)
-            machine = MachineAnnotator.objects.create(project=locked, user=user)
+            machine = Machine.objects.create(project=locked, user=user)
         if not Membership.objects.filter(project=locked, user=machine.user, role=Role.ANNOTATOR).exists():
             members.add_member(project=locked, user=machine.user, role=Role.ANNOTATOR)
-    return machine
+        work, _ = MachineAnnotator.objects.get_or_create(machine=machine)
+    return work
 
 
 def _taken(machine: MachineAnnotator) -> MachineAnnotator | None:
@@ -156,8 +158,7 @@ def _taken(machine: MachineAnnotator) -> MachineAnnotator | None:
 
 
 def _retire(project: Project) -> None:
-    """Take the role from a machine whose project does not want it any more; what it answered stays."""
-    machine = MachineAnnotator.objects.select_related("user").filter(project=project).first()
+    machine = Machine.objects.select_related("user").filter(project=project).first()
     if machine is not None:
         members.remove_member(project=project, user=machine.user, role=Role.ANNOTATOR)
 

@@ -93,21 +93,8 @@ class Review(NumberedModel):
         indexes = (models.Index(fields=("project", "reviewer", "finished_at"), name="annotation_review_done"),)
 
 
-class MachineAnnotator(NumberedModel):
-    """The language model that answers in a project, under an account that nobody can sign in to."""
+class Machine(NumberedModel):
+    """A program that answers in a project, under an account that nobody can sign in to."""
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="machine")
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="machine")
-    requests = models.PositiveIntegerField(default=0, help_text=_("Sent so far, counted before each is sent."))
-    unusable = models.PositiveIntegerField(default=0, help_text=_("Replies that named no class."))
-    tokens = models.PositiveBigIntegerField(default=0, help_text=_("As the endpoint counts them."))
-    faults = models.PositiveIntegerField(default=0, help_text=_("Runs in a row that ended with a fault."))
-    last_fault = models.CharField(max_length=200, blank=True)
-    next_at = models.DateTimeField(null=True, blank=True, help_text=_("Nothing is sent before."))
-    leased_until = models.DateTimeField(null=True, blank=True, help_text=_("A worker is at it until then."))
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = (
-            models.CheckConstraint(name="annotation_machine_fault_said", condition=Q(faults=0) | ~Q(last_fault="")),
-        )

@@ -14,7 +14,7 @@ from annotation.models import Membership, Role
 from annotation.models.joining import CrowdLink, Invitation, Platform
 from annotation.models.letters import MailChoice
 from annotation.models.people import GroupRole
-from annotation.models.quality import MachineAnnotator
+from annotation.models.quality import Machine
 from annotation.people import selectors as people_selectors
 from annotation.people.forms import CrowdLinkForm, InvitationForm, MailForm, MemberForm, filled_in
 from annotation.people.identity import person_of
@@ -78,7 +78,7 @@ class GroupRoleIn(Schema):
 @router.get("projects/{slug:slug}/members", response=list[MembershipOut], summary="Who takes part, role by role")
 def list_members(request: HttpRequest, slug: str) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
-    machines = set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True))
+    machines = set(Machine.objects.filter(project=project).values_list("user_id", flat=True))
     return [
         {
             "membership": one.membership.pk,

@@ -18,7 +18,7 @@ from annotation.access import managed_project
 from annotation.models import ApiToken, Membership, Oracle, Project, Role
 from annotation.models.joining import CrowdLink, Platform
 from annotation.models.people import GroupRole
-from annotation.models.quality import MachineAnnotator
+from annotation.models.quality import Machine
 from annotation.people import selectors as people_selectors
 from annotation.people.forms import (
     PARAMETERS,
@@ -62,7 +62,7 @@ def people_page(request: HttpRequest, project: Project, **forms: Form) -> HttpRe
     """Show who takes part and where each role comes from, with a form that was sent in the place of an empty one."""
     context = {
         "project": project,
-        "machines": set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True)),
+        "machines": set(Machine.objects.filter(project=project).values_list("user_id", flat=True)),
         "form": MemberForm(),
         "group_form": GroupRoleForm(),
         "people": people_selectors.project_people(project),

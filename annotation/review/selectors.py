@@ -1,6 +1,5 @@
 """Statistics of annotators, the data manager, and the queue of reviewers."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -51,7 +50,7 @@ from annotation.models import (
     ReportKind,
     Role,
 )
-from annotation.models.quality import MachineAnnotator, Opinion, QualityReport, Review, ReviewState
+from annotation.models.quality import Machine, Opinion, QualityReport, Review, ReviewState
 from annotation.models.questions import ASKED
 from annotation.questions.selectors import (
     Checks,
@@ -68,59 +67,7 @@ from annotation.questions.selectors import (
     names_several,
 )
 from annotation.selectors import Person
-from privacy.choices import Kind
-
-
-@dataclass(frozen=True, slots=True)
-class MachineSheet:
-    """Figures of a machine; `compared` counts its questions on which people have one most frequent answer."""
-
-    machine: MachineAnnotator
-    endpoint: str
-    most_requests: int | None
-    compared: int
-    agreeing: int
-
-    @property
-    def percent(self) -> float:
-        return 100 * self.agreeing / self.compared if self.compared else 0.0
-
-    @property
-    def percent_low(self) -> float:
-        return 100 * wilson_interval(self.agreeing, self.compared)[0]
-
-    @property
-    def percent_high(self) -> float:
-        return 100 * wilson_interval(self.agreeing, self.compared)[1]
-
-
-def machine_sheet(project: Project) -> MachineSheet | None:
-    machine = MachineAnnotator.objects.select_related("user").filter(project=project).first()
-    if machine is None:
-        return None
-    compared, agreeing = _compared_with_people(project, machine.user_id)
-    is_on = bool(project.settings.get(Kind.MACHINE.key))
-    return MachineSheet(
-        machine=machine,
-        endpoint=project.settings.get("machine_endpoint", "") if is_on else "",
-        most_requests=project.settings.get("machine_requests") if is_on else None,
-        compared=compared,
-        agreeing=agreeing,
-    )
-
-
-def _compared_with_people(project: Project, machine_id: int) -> tuple[int, int]:
-    given = Label.objects.filter(query__project=project, superseded_at=None, choice__isnull=False)
-    mine = given.filter(annotator=machine_id).exclude(query__state=QueryState.GOLD)
-    votes: dict[int, Counter[int]] = {}
-    people = given.filter(query__in=mine.values("query")).exclude(annotator=machine_id)
-    for query_id, choice in people.values_list("query", "choice").iterator():
-        votes.setdefault(query_id, Counter())[choice or 0] += 1
-    leading = {query_id: found.most_common(2) for query_id, found in votes.items()}
-    clear = {key: best[0][0] for key, best in leading.items() if len(best) == 1 or best[0][1] > best[1][1]}
-    own = dict(mine.values_list("query", "choice"))
-    return len(clear), sum(own[query_id] == choice for query_id, choice in clear.items())
-
+from annotation.templatetags.addons import FACTS
 
 # People see their own checks in steps, so that no single answer shows which question was one.
 OWN_STEP = 5
@@ -251,20 +198,19 @@ def own_statistics(*, project: Project, user: User) -> OwnStatistics:
 def quality_facts(project: Project) -> tuple[object, ...]:
     people = Membership.objects.filter(project=project, role=Role.ANNOTATOR).order_by("pk")
     states = Query.objects.filter(project=project).order_by("state").values_list("state")
-    machine = MachineAnnotator.objects.filter(project=project)
     return (
         Label.objects.filter(query__project=project).aggregate(last=Max("pk"), gone=Count("superseded_at")),
         Consensus.objects.filter(project=project).aggregate(last=Max("pk"), votes=Sum("votes")),
         list(people.values_list("user", "paused_at")),
         list(states.annotate(n=Count("pk"))),
-        list(machine.values_list("requests", "unusable", "tokens", "faults")),
+        [fact(project) for fact in FACTS],
         list(QualityReport.objects.filter(project=project).values_list("made_at", "job__state", "job__progress_done")),
     )
 
 
 def payments_of(project: Project) -> list[PersonSheet]:
     """Return who earned what; in front of a crowd by checks alone. A language model is not paid."""
-    machines = set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True))
+    machines = set(Machine.objects.filter(project=project).values_list("user_id", flat=True))
     paid = [sheet for sheet in annotators_work(project) if sheet.membership.user_id not in machines]
     return [sheet.judged_by_checks() for sheet in paid] if project.oracle == Oracle.CROWD else paid
 

@@ -22,7 +22,7 @@ from annotation.budget.action_words import SENTENCES
 from annotation.budget.downloads import csv_response
 from annotation.choices.label_types.base import DIGITS
 from annotation.models import Membership, Oracle, Project, Query, QueryState, Role
-from annotation.models.quality import GoldQuery, PauseReason
+from annotation.models.quality import GoldQuery, Machine, PauseReason
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions.forms import NONE_BOX, CommentForm
 from annotation.questions.guidelines import guidelines_context
@@ -49,7 +49,7 @@ from annotation.review import services as comparing
 from annotation.review import services as decisions
 from annotation.review.forms import ChecksForm, ChosenForm, QualityForm, QuestionFilter, SettleForm
 from annotation.review.images import readable_image, reviewed_image
-from annotation.review.selectors import QuestionEvent, drawn_reviews, machine_sheet, waiting_for_review
+from annotation.review.selectors import QuestionEvent, drawn_reviews, waiting_for_review
 from annotation.review.services import change_chosen
 from annotation.review.suggestion_effect import effect_of
 from annotation.wording import class_name
@@ -88,7 +88,7 @@ def _shown(project: Project, form: QualityForm) -> dict[str, Any]:
         "waiting": waiting_for_review(project).count(),
         "drawn": drawn_reviews(project),
         "effect": effect_of(project),
-        "machine": machine_sheet(project),
+        "machines": set(Machine.objects.filter(project=project).values_list("user_id", flat=True)),
     }
 
 

@@ -68,7 +68,7 @@ SELECT query.id, coalesce(query.text, record.text), record.payload::text, record
 FROM annotation_query query
 JOIN annotation_label label ON label.query_id = query.id
 JOIN auth_user person ON person.id = label.annotator_id
-LEFT JOIN annotation_machineannotator machine ON machine.user_id = person.id
+LEFT JOIN annotation_machine machine ON machine.user_id = person.id
 LEFT JOIN annotation_record record ON record.id = query.record_id
 LEFT JOIN annotation_consensus consensus ON consensus.query_id = query.id
 WHERE query.project_id = %(project)s AND query.state <> 'gold' AND NOT query.emptied

@@ -3,8 +3,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from addons.language_models.models import MachineAnnotator
 from annotation.models import Label, Project, Query
-from annotation.models.quality import MachineAnnotator
+from annotation.models.quality import Machine
 from tests.axe import violations
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
@@ -110,7 +111,9 @@ def test_what_a_language_model_answered_fits_every_screen(enter, scheme, width):
     owner, machine = make_user(), make_user()
     add_members(project, owner, role="manager")
     add_members(project, machine)
-    MachineAnnotator.objects.create(project=project, user=machine, requests=1200, tokens=345_678)
+    MachineAnnotator.objects.create(
+        machine=Machine.objects.create(project=project, user=machine), requests=1200, tokens=345_678
+    )
     page = enter(project, owner, "annotation:quality", viewport={"width": width, "height": 780}, color_scheme=scheme)
     expect(page.get_by_role("heading", name="Machine annotator")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -9,13 +9,15 @@ from addons.language_models import endpoint as endpoints
 from addons.language_models import services as answering
 from addons.language_models.choices import LanguageModelAnswers
 from addons.language_models.endpoint import Endpoint, EndpointFault, ask_model, target_of
+from addons.language_models.models import MachineAnnotator
+from addons.language_models.selectors import machine_sheet
 from annotation.data.services.label_files import export_labels
 from annotation.errors import AddressRefused, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
-from annotation.models.quality import MachineAnnotator
+from annotation.models.quality import Machine
 from annotation.projects.services import configuring
 from annotation.questions.services import labels, queue
-from annotation.review.selectors import machine_sheet, payments_csv
+from annotation.review.selectors import payments_csv
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized
 from tests.factories import make_annotators, make_project, make_user, write_settings
@@ -58,11 +60,11 @@ def asked_of_a_machine():
 
 
 def machine_of(project) -> MachineAnnotator:
-    return MachineAnnotator.objects.get(project=project)
+    return MachineAnnotator.objects.select_related("machine").get(machine__project=project)
 
 
 def ready_again(project) -> None:
-    MachineAnnotator.objects.filter(project=project).update(next_at=None)
+    MachineAnnotator.objects.filter(machine__project=project).update(next_at=None)
 
 
 def test_it_answers_each_question_once_by_the_same_door_and_is_sent_gate_output_alone(crowd, server):
@@ -205,7 +207,7 @@ def test_one_worker_at_a_time_and_one_machine_a_project(crowd, server):
     assert answering.answer_some(project_id=crowd.pk) == 0
     assert not server.seen
     with pytest.raises(IntegrityError), transaction.atomic():
-        MachineAnnotator.objects.create(project=crowd, user=make_user())
+        Machine.objects.create(project=crowd, user=make_user())
 
 
 def test_turned_off_it_answers_nothing_more_and_loses_its_role(crowd, server):

@@ -2,8 +2,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from addons.language_models.models import MachineAnnotator
 from annotation.models import Query
-from annotation.models.quality import MachineAnnotator
+from annotation.models.quality import Machine
 from annotation.questions.services import labels, queue
 from annotation.review.selectors import payments_csv
 from tests.clients import browser_of
@@ -19,9 +20,8 @@ def scene():
     (person,) = make_annotators(project, 1)
     machine = make_user("machine-7", is_active=False)
     add_members(project, machine)
-    MachineAnnotator.objects.create(
-        project=project, user=machine, requests=3, unusable=1, faults=1, last_fault="HTTP 429"
-    )
+    account = Machine.objects.create(project=project, user=machine)
+    MachineAnnotator.objects.create(machine=account, requests=3, unusable=1, faults=1, last_fault="HTTP 429")
     open_records(project, 2)
     for who, choices in ((person, (0, 1)), (machine, (0, 0))):
         for choice in choices:
