@@ -16,7 +16,7 @@ class AnnotationConfig(AppConfig):
 
         from annotation import signals  # noqa: PLC0415  # as above
         from annotation.gates.services import start_gate_of_pool  # noqa: PLC0415  # as above
-        from annotation.people.services import groups  # noqa: PLC0415  # as above
+        from annotation.people.services import members  # noqa: PLC0415  # as above
         from annotation.projects.services.known_choices import note_choices  # noqa: PLC0415  # optional
 
         for kind, base in ASKED.items():
@@ -24,6 +24,6 @@ class AnnotationConfig(AppConfig):
         CATALOGUE.add_source(annotation_choices)
         signals.pool_stored.connect(start_gate_of_pool)
         post_migrate.connect(note_choices, sender=self)
-        m2m_changed.connect(groups.follow_places, sender=User.groups.through)
-        pre_delete.connect(groups.before_group_ends, sender=Group)
-        post_delete.connect(groups.after_group_ended, sender=Group)
+        m2m_changed.connect(members.follow_places, sender=User.groups.through)
+        pre_delete.connect(members.before_group_ends, sender=Group)
+        post_delete.connect(members.after_group_ended, sender=Group)

@@ -28,9 +28,9 @@ from annotation.models import (
     ReportKind,
     Role,
 )
+from annotation.models.database import Columns
 from annotation.models.joining import CrowdParticipant
 from annotation.models.questions import ANSWERED, ASKED, UNREAD_BY_ANNOTATOR
-from annotation.models.rows import Columns
 from privacy.ledger.models import EntryKind, LedgerEntry
 
 Person = AbstractBaseUser | AnonymousUser

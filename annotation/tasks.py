@@ -7,7 +7,7 @@ from annotation.gates import services as gates
 from annotation.people.services import letters
 from annotation.questions.services import queue
 from annotation.review import services as comparing
-from annotation.work.services import idempotency, jobs, rates
+from annotation.work.services import idempotency, jobs
 
 
 @shared_task(acks_late=True)
@@ -61,7 +61,7 @@ def return_expired_leases_task() -> None:
 
 @shared_task
 def forget_old_counts_task() -> None:
-    rates.forget_old_tries()
+    idempotency.forget_old_tries()
 
 
 @shared_task(acks_late=True)

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 from _gate_data import BATCH_ROWS, CAP, RATE, K
 
 from privacy.gate.cardinality import Cardinality
-from privacy.gate.coins import coins
 from privacy.gate.count_min import CountMinSketch
 from privacy.gate.counting import CountingGate
-from privacy.gate.hashing import hash_texts
+from privacy.gate.hashing import coins, hash_texts
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.normalizers import normalize_text
 from privacy.gate.table import CountTable

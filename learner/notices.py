@@ -24,7 +24,7 @@ from annotation.models import (
 )
 from annotation.models.letters import MailKind, Notice
 from annotation.models.quality import Review
-from annotation.people.services import notices
+from annotation.people.services import letters
 from annotation.review import selectors
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.pools.selectors import guarantee_accounts
@@ -58,14 +58,14 @@ def record_notices() -> int:
             told += [_returned(project, since), _remarks(project, since)]
             told += [_questions(project, since), _reviews(project), _decision(project)]
         for people, kind, subject, facts in chain.from_iterable(told):
-            recorded += notices.write_notice(project=project, people=people, kind=kind, subject=subject, facts=facts)
+            recorded += letters.write_notice(project=project, people=people, kind=kind, subject=subject, facts=facts)
     return recorded
 
 
 def _releases(project: Project, since: datetime) -> Iterator[Told]:
     released = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED, released_at__gte=since)
     for version, when in released.order_by("version").values_list("version", "released_at"):
-        people = notices.members_in_roles(project, FOR_MODELS, since=when)
+        people = letters.members_in_roles(project, FOR_MODELS, since=when)
         yield people, MailKind.RELEASE, f"version {version}", {"version": version}
 
 
@@ -75,7 +75,7 @@ def _budgets(project: Project) -> Iterator[Told]:
         if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
             # A limit that is raised can be reached anew.
             subject = f"account {account.pk} limit {now.epsilon_limit:.9g}"
-            people = notices.members_in_roles(project, FOR_MODELS)
+            people = letters.members_in_roles(project, FOR_MODELS)
             yield people, MailKind.BUDGET, subject, {"limit": now.epsilon_limit}
 
 
@@ -83,7 +83,7 @@ def _returned(project: Project, since: datetime) -> Iterator[Told]:
     """Tell those to whom an answer came back; a manager who sends many back writes to each once."""
     back = Report.objects.filter(project=project, kind=ReportKind.RETURNED, resolved_at=None, created_at__gte=since)
     for person, when in back.order_by("created_at").values_list("annotator", "created_at"):
-        people = notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person)
+        people = letters.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person)
         yield people, MailKind.RETURNED, f"at {when:%Y-%m-%d %H}", {}
 
 
@@ -91,12 +91,12 @@ def _remarks(project: Project, since: datetime) -> Iterator[Told]:
     """Tell annotators that managers wrote, and managers that annotators did: once an hour at most."""
     replies = Report.objects.filter(project=project, read_at=None, resolved_at__gte=since).exclude(reply="")
     for person, when in replies.order_by("resolved_at").values_list("annotator", "resolved_at"):
-        people = notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person)
+        people = letters.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person)
         yield people, MailKind.REMARK, f"to {person} at {when:%Y-%m-%d %H}", {}
     said = Report.objects.filter(project=project, resolved_at=None, created_at__gte=since)
     hours = {f"{when:%Y-%m-%d %H}" for when in said.filter(kind__in=TO_MANAGERS).values_list("created_at", flat=True)}
     for hour in sorted(hours):
-        people = notices.members_in_roles(project, (Role.MANAGER,))
+        people = letters.members_in_roles(project, (Role.MANAGER,))
         yield people, MailKind.REMARK, f"to managers at {hour}", {"to_managers": True}
 
 
@@ -107,7 +107,7 @@ def _questions(project: Project, since: datetime) -> Iterator[Told]:
     if newest is None or not Query.objects.filter(project=project, state=QueryState.OPEN, open_slots__gt=0).exists():
         return
     lately = timezone.now() - QUIET
-    people = notices.members_in_roles(project, (Role.ANNOTATOR,))
+    people = letters.members_in_roles(project, (Role.ANNOTATOR,))
     people = people.exclude(
         pk__in=Assignment.objects.filter(project=project, created_at__gte=lately).values("annotator")
     ).exclude(
@@ -119,7 +119,7 @@ def _questions(project: Project, since: datetime) -> Iterator[Told]:
 def _reviews(project: Project) -> Iterator[Told]:
     """Tell reviewers who decided nothing for a day that something waits for them; of the same questions once."""
     lately = timezone.now() - QUIET
-    people = notices.members_in_roles(project, (Role.REVIEWER,))
+    people = letters.members_in_roles(project, (Role.REVIEWER,))
     people = people.exclude(
         pk__in=Review.objects.filter(project=project, finished_at__gte=lately).values("reviewer")
     ).exclude(
@@ -138,7 +138,7 @@ def _decision(project: Project) -> Iterator[Told]:
     """Tell managers that the project stands still until one of them decides; once at each place it stands still at."""
     place = waiting_place(project)
     if place is not None:
-        yield notices.members_in_roles(project, (Role.MANAGER,)), MailKind.WAITING, place[1], {}
+        yield letters.members_in_roles(project, (Role.MANAGER,)), MailKind.WAITING, place[1], {}
 
 
 def waiting_place(project: Project) -> tuple[Step, str] | None:

@@ -19,7 +19,7 @@ from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.data.services import drafts, exports
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.joining import CrowdLink
-from annotation.people.services import crowd_links, groups, invitations, limits, members
+from annotation.people.services import crowd_links, invitations, limits, members
 from annotation.people.views import SESSION_KEY
 from annotation.questions.services import queue
 from annotation.questions.services.guidelines import add_guideline_picture
@@ -137,7 +137,7 @@ class Scene:
         )
         group = Group.objects.create(name=f"Night shift{named}")
         group.user_set.add(make_user())
-        given = groups.give_role(group=group, project=self.project, role=Role.ANNOTATOR)
+        given = members.give_role(group=group, project=self.project, role=Role.ANNOTATOR)
         common = open_population(name=f"Everybody{named}", epsilon_limit=1000.0, delta_limit=1e-4, owner=manager)
         wish = limits.appoint_budget_manager(account=common, user=make_user(), reason="she joins", actor=manager)
         self.arguments: dict[str, Any] = {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from annotation.work import clamd
+from annotation.work import scanning
 from dpal_site.embedded import host
-from dpal_site.embedded.identity import current_identity
+from dpal_site.embedded.host import current_identity
 
 INSTALL = "apt-get install clamav-daemon"
 PATIENCE_SECONDS = 120
@@ -100,7 +100,7 @@ class RealScanner:
         with (self.folder.parent / "clamd.log").open("ab") as log:
             command = identity.command(program, "--config-file", self.folder / "clamd.conf")
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        assert host.wait_until(lambda: clamd.scanner_listens(self.url), PATIENCE_SECONDS), host.tail(
+        assert host.wait_until(lambda: scanning.scanner_listens(self.url), PATIENCE_SECONDS), host.tail(
             self.folder.parent / "clamd.log"
         )
 

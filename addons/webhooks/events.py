@@ -26,7 +26,7 @@ from annotation.models import (
 from annotation.models.history import Action, ProjectChange
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.models.retention import Forgetting
-from annotation.people.services.groups import LEFT
+from annotation.people.services.members import LEFT
 from annotation.review.selectors import waiting_for_review
 from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun

@@ -9,11 +9,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.budget.action_words import SENTENCES
-from annotation.budget.budget_levels import LEVEL_CHOICES, LEVELS
 from annotation.budget.history import actions_in
 from annotation.budget.lines import ABOUT, WantedLines
 from annotation.budget.population_sheets import SharingTerms, left_words, membership_words, populations_of, rule_against
-from annotation.budget.words import STATES
+from annotation.budget.words import LEVEL_CHOICES, LEVELS, STATES
 from annotation.choices.cards import ChoiceCards
 from annotation.choices.form_fields import DeltaField, EpsilonField
 from annotation.models import Project

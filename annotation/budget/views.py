@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation import selectors as annotation_selectors
 from annotation.access import managed_project, may_open
-from annotation.budget import budget_levels, population_sheets, presenters
+from annotation.budget import population_sheets, presenters, words
 from annotation.budget import services as budget_populations
 from annotation.budget.action_words import action_sentence
 from annotation.budget.downloads import csv_response, statement_response
@@ -85,14 +85,14 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
         messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
         return redirect("annotation:limit_requests", slug=slug)
     rows = sum(Dataset.objects.filter(project=project, role=DatasetRole.POOL).values_list("row_count", flat=True))
-    budget_levels.say_consequences(form, delta=now.delta_limit)
+    words.say_consequences(form, delta=now.delta_limit)
     context = {
         "project": project,
         "account": account,
         "guarantee": now,
         "form": form,
-        "meaning": budget_levels.plain_meaning(now.epsilon_limit, now.delta_limit),
-        "advice": budget_levels.delta_advice(now.delta_limit, rows) if rows else "",
+        "meaning": words.plain_meaning(now.epsilon_limit, now.delta_limit),
+        "advice": words.delta_advice(now.delta_limit, rows) if rows else "",
     }
     return render(request, "annotation/budget/change_limit.html", context, status=422 if form.errors else 200)
 

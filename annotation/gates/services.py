@@ -18,7 +18,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from annotation.budget import gate_runs
+from annotation.budget import charges
 from annotation.choices import services
 from annotation.choices.gates import all_gate_fields, gate_from, own_gate_parameters
 from annotation.choices.presets import broken_rules
@@ -43,9 +43,9 @@ from annotation.work.services import attempts, jobs
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateOfSnapshotEvent, GateWindowEvent
 from privacy.errors import UnsoundCombination
-from privacy.gate.coins import new_key
 from privacy.gate.counting import CountingGate, ordered
 from privacy.gate.engine import GateEngine, ProcessEngine, Tell
+from privacy.gate.hashing import new_key
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.survey import Frequencies, PoolSurvey
 from privacy.ledger import services as ledger
@@ -137,7 +137,7 @@ def _attempt(job: Job, lease: attempts.Lease) -> None:
     with ready_engine(dataset, gate, lease) as engine:
         lease.check()
         reservation = _reserve(job, dataset)
-        uploads = gate_runs.uploads_in(reservation, dataset)
+        uploads = charges.uploads_in(reservation, dataset)
         run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
         passed = release(uploads, gate, lease, engine)
     rows = sum(upload.row_count for upload in uploads)
@@ -155,7 +155,7 @@ def _attempt(job: Job, lease: attempts.Lease) -> None:
 def _reserve(job: Job, dataset: Dataset) -> LedgerEntry:
     """Pay for a run as its place in the series wants it; a run of another upload may take that place meanwhile."""
     for tries_left in reversed(range(TRIES)):
-        event = gate_runs.coming_run(dataset.project, dataset)
+        event = charges.coming_run(dataset.project, dataset)
         if (source := registered.source_of(dataset)) is not None:
             event = _over_snapshot(event, source.snapshot)
         try:
@@ -163,7 +163,7 @@ def _reserve(job: Job, dataset: Dataset) -> LedgerEntry:
                 account=dataset.project.pool_account,
                 event=event,
                 purpose=as_message("gate over an upload"),
-                subject=gate_runs.subject_of(dataset),
+                subject=charges.subject_of(dataset),
                 key=gate_key(job, job.attempt),
             )
         except UnsoundCombination:

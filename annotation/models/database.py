@@ -1,14 +1,14 @@
 """SQL that the ORM cannot express: locks, COPY, session settings, arrays of numbers."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from django.db import DatabaseError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Model, QuerySet
+from django.db.models import Field, Model, QuerySet
 from numpy.typing import NDArray
 from psycopg import Copy, sql
 
@@ -95,3 +95,37 @@ def integer_table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.in
         cursor.execute(statement, values)
         body = cursor.fetchone()[0] or b""
     return np.frombuffer(body, dtype=">i8").astype(np.int64).reshape(-1, columns)
+
+
+ModelRow = TypeVar("ModelRow", bound=Model)
+
+
+def fetch_one(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...] | None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
+
+
+class Columns(Generic[ModelRow]):
+    """Columns of one model in plain SQL; fields left out are deferred."""
+
+    def __init__(self, model: type[ModelRow], alias: str, *, without: Iterable[str] = ()) -> None:
+        fields: list[Field[Any, Any]] = [field for field in model._meta.concrete_fields if field.attname not in without]
+        self._model = model
+        self._names = [field.attname for field in fields]
+        self._decoders = {
+            place: (field, decode)
+            for place, field in enumerate(fields)
+            if (decode := getattr(field, "from_db_value", None)) is not None
+        }
+        self.sql = ", ".join(f"{alias}.{connection.ops.quote_name(str(field.column))}" for field in fields)
+
+    def build(self, values: Iterator[Any]) -> ModelRow | None:
+        """Take this model's columns off `values`; None where an outer join found no row."""
+        own = [next(values) for _ in self._names]
+        if own[0] is None:
+            return None
+        for place, (field, decode) in self._decoders.items():
+            own[place] = decode(own[place], field, connection)
+        return self._model.from_db(connection.alias, self._names, own)

@@ -18,7 +18,7 @@ from annotation.models.quality import Machine
 from annotation.people import selectors as people_selectors
 from annotation.people.forms import CrowdLinkForm, InvitationForm, MailForm, MemberForm, filled_in
 from annotation.people.identity import person_of
-from annotation.people.services import crowd_links, groups, invitations, letters, limits, mail_choices, members
+from annotation.people.services import crowd_links, invitations, letters, limits, members
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, checked, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope
@@ -34,7 +34,7 @@ class MembershipOut(Answer, reads=Reads.MANAGED):
     username: str
     role: Role
     is_direct: bool = Field(description="Whether it was given to the person here, and can be taken from them here.")
-    groups: list[str] = Field(description="Groups that give it, too.")
+    members: list[str] = Field(description="Groups that give it, too.")
     labels: int
     is_machine: bool
 
@@ -65,7 +65,7 @@ class GroupRolesOut(Answer, reads=Reads.MANAGED):
     """What groups have which role, and all groups of the site by name."""
 
     given: list[GroupRoleOut]
-    groups: list[str]
+    members: list[str]
 
 
 class GroupRoleIn(Schema):
@@ -133,7 +133,7 @@ def list_group_roles(request: HttpRequest, slug: str) -> Any:
 def give_group_role(request: HttpRequest, slug: str, body: GroupRoleIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     group = get_object_or_404(Group, name=body.group)
-    given = groups.give_role(group=group, project=project, role=body.role)
+    given = members.give_role(group=group, project=project, role=body.role)
     return _given(given, group.user_set.count())
 
 
@@ -143,8 +143,8 @@ def give_group_role(request: HttpRequest, slug: str, body: GroupRoleIn) -> Any:
 def take_group_role(request: HttpRequest, slug: str, given_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     given = get_object_or_404(GroupRole.objects.select_related("group"), pk=row_id(given_id), project=project)
-    groups.refuse_own_way_out(given=given, user=person_of(request))
-    groups.take_role(given=given)
+    members.refuse_own_way_out(given=given, user=person_of(request))
+    members.take_role(given=given)
 
 
 def _given(given: GroupRole, people: int) -> dict[str, Any]:
@@ -321,22 +321,22 @@ class MailsIn(Schema):
 @router.get("mails", response=MailsOut, summary="The caller's choice of mail")
 def get_mails(request: HttpRequest) -> Any:
     require_scope(request, Scope.MAILS_WRITE)
-    return _mails(request, mail_choices.choice_of(person_of(request)))
+    return _mails(request, letters.choice_of(person_of(request)))
 
 
 @router.write("mails", response=MailsOut, summary="Turn the caller's mail on or off", problems=(), method="PATCH")
 def choose_mails(request: HttpRequest, body: MailsIn) -> Any:
     require_scope(request, Scope.MAILS_WRITE)
     person = person_of(request)
-    choice = mail_choices.choice_of(person)
+    choice = letters.choice_of(person)
     sent = {"wanted": choice.wanted, "language": choice.language} | body.dict(exclude_none=True)
-    return _mails(request, mail_choices.choose_mails(person=person, **checked(MailForm(sent))))
+    return _mails(request, letters.choose_mails(person=person, **checked(MailForm(sent))))
 
 
 def _mails(request: HttpRequest, choice: MailChoice) -> dict[str, Any]:
     return {
         "wanted": choice.wanted,
         "language": choice.language,
-        "address": mail_choices.mail_address(person_of(request)),
+        "address": letters.mail_address(person_of(request)),
         "leaves_the_site": letters.leaves_the_site(),
     }

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Role
 from annotation.models.joining import Platform
-from annotation.people.services.signed_arrivals import TOKEN, signing_hindrance
+from annotation.people.services.crowd_links import TOKEN, signing_hindrance
 from annotation.wording import localized
 from annotation.work.services.tokens import Scope
 

@@ -33,13 +33,13 @@ from annotation.people.forms import (
 )
 from annotation.people.identity import network_address, note_about, note_nothing, person_of
 from annotation.people.services import crowd_links as link_service
-from annotation.people.services import groups as group_service
 from annotation.people.services import invitations as invitation_service
-from annotation.people.services import letters, limits, mail_choices, members
-from annotation.people.services.signed_arrivals import TOKEN
+from annotation.people.services import letters, limits, members
+from annotation.people.services import members as group_service
+from annotation.people.services.crowd_links import TOKEN
 from annotation.selectors import projects_of
 from annotation.wording import localized
-from annotation.work.services import rates
+from annotation.work.services import idempotency
 from annotation.work.services import tokens as token_service
 
 
@@ -148,12 +148,12 @@ def revoke_invitation(request: HttpRequest, slug: str, invitation_id: int) -> Ht
 
 @never_cache
 def join(request: HttpRequest, secret: str) -> HttpResponse:
-    rates.count_try(what="join", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
+    idempotency.count_try(what="join", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
     invitation = invitation_service.find_invitation(secret=secret)
     if request.method == "POST" and request.user.is_authenticated:
         if not invitation_service.accept_invitation(invitation=invitation, user=person_of(request)):
             note_nothing(request)
-        mail_choices.keep_language(person=person_of(request), language=get_language() or settings.LANGUAGE_CODE)
+        letters.keep_language(person=person_of(request), language=get_language() or settings.LANGUAGE_CODE)
         request.session.pop("invitation", None)
         note_about(request, invitation.project_id)
         messages.success(request, _("Welcome to the project."))
@@ -209,7 +209,7 @@ def revoke_crowd_link(request: HttpRequest, slug: str, link_id: int) -> HttpResp
 @never_cache
 def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
     """Say what is asked and what is kept; the button makes the account and shows the first question."""
-    rates.count_try(what="crowd", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
+    idempotency.count_try(what="crowd", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
     link = link_service.find_link(token=token)
     arrival = _arrival(request.POST or request.GET, link)
     is_other = request.user.is_authenticated and SESSION_KEY not in request.session
@@ -270,15 +270,15 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
 @never_cache
 def mails(request: HttpRequest) -> HttpResponse:
     person = person_of(request)
-    choice = mail_choices.choice_of(person)
+    choice = letters.choice_of(person)
     form = MailForm(request.POST or None, initial={"wanted": choice.wanted, "language": choice.language})
     if request.method == "POST" and form.is_valid():
-        mail_choices.choose_mails(person=person, **form.cleaned_data)
+        letters.choose_mails(person=person, **form.cleaned_data)
         messages.success(request, _("Kept. The next mails follow it."))
         return redirect("annotation:mails")
     context = {
         "form": form,
-        "address": mail_choices.mail_address(person),
+        "address": letters.mail_address(person),
         "leaves": letters.leaves_the_site(),
     }
     return render(request, "annotation/people/mails.html", context, status=422 if form.errors else 200)

@@ -4,10 +4,12 @@ from django import forms
 from django.contrib.auth import login
 from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
+
+from annotation.models.database import wait_for_lock
 
 HERE = frozenset({"127.0.0.1", "::1"})
 # Any number will do that no other lock of the site uses.
@@ -35,8 +37,7 @@ def first_account(request: HttpRequest) -> HttpResponse:
     form = FirstAccountForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+            wait_for_lock(LOCK)
             if User.objects.exists():
                 raise Http404
             user = form.save(commit=False)

@@ -9,13 +9,13 @@ from allauth.core.internal.ratelimit import get_ip
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import signing
-from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 from django.http import HttpRequest, HttpResponse
 
+from annotation.models.database import fetch_one
 from annotation.models.joining import RateCount
-from annotation.work.services.rates import refuse_beyond
+from annotation.work.services.idempotency import refuse_beyond
 from dpal_site.models import CachedCount
 
 SALT = "dpal_site.accounts.guessing"
@@ -150,9 +150,6 @@ def _count(limit: Limit, key: str) -> None:
         "longest": limit.longest_seconds,
         "window": WINDOW_SECONDS,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT, values)
-        if cursor.fetchone() is None:
-            cursor.execute(LEFT, [key])
-            (seconds,) = cursor.fetchone() or (1,)
-            refuse_beyond(0, tries=1, seconds_left=max(1, seconds))
+    if fetch_one(COUNT, values) is None:
+        (seconds,) = fetch_one(LEFT, [key]) or (1,)
+        refuse_beyond(0, tries=1, seconds_left=max(1, seconds))

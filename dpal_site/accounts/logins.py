@@ -21,7 +21,7 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
 
-from annotation.models.rows import Columns, fetch_one
+from annotation.models.database import Columns, fetch_one
 from dpal_site.models import Session
 
 SESSION = "SELECT session_data, seen_at FROM dpal_site_session_of(%s)"

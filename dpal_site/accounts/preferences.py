@@ -13,7 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from annotation.people.services import mail_choices
+from annotation.people.services import letters
 
 
 class PreferencesForm(forms.Form):
@@ -44,7 +44,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
                 name, value, max_age=settings.LANGUAGE_COOKIE_AGE, samesite="Lax", secure=settings.HTTPS
             )
         if isinstance(request.user, User):
-            mail_choices.keep_language(person=request.user, language=form.cleaned_data["language"])
+            letters.keep_language(person=request.user, language=form.cleaned_data["language"])
         return response
     context = {"form": form, "next": request.GET.get("next", "")}
     return render(request, "preferences.html", context, status=422 if form.errors else 200)

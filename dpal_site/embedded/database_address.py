@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from dpal_site.embedded.errors import UnsupportedUrl
+from dpal_site.embedded.host import UnsupportedUrl
 
 SCHEMES = ("postgresql", "postgres")
 ENGINE = "django.db.backends.postgresql"

@@ -15,8 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dpal_site.embedded import host
-from dpal_site.embedded.errors import ServerNotStarted
-from dpal_site.embedded.identity import Identity, RootMode, current_identity
+from dpal_site.embedded.host import Identity, RootMode, ServerNotStarted, current_identity
 
 USER = "dpal"
 # Where a cluster and binaries go that another user must reach although the project lies in root's home.

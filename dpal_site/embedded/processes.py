@@ -15,8 +15,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from dpal_site.embedded import host, servers
-from dpal_site.embedded.errors import EmbeddedError, ProcessDied
-from dpal_site.embedded.identity import LAUNCH
+from dpal_site.embedded.host import LAUNCH, EmbeddedError, ProcessDied
 
 # The web server alone: a worker shows itself only once the clock has sent it something.
 READINESS_PATH = "/readyz?check=database&check=disk"

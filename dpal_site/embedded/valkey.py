@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from dpal_site.embedded import host
-from dpal_site.embedded.errors import ServerNotStarted
+from dpal_site.embedded.host import ServerNotStarted
 
 SETTINGS = """bind {address}
 port {port}

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors
-from annotation.budget import charges, gate_runs
+from annotation.budget import charges
 from annotation.choices.policies import labels_of_first_model
 from annotation.models import (
     Arrival,
@@ -265,7 +265,7 @@ def _too_few_passed(project: Project, found: Obstacle) -> Obstacle | None:
         return None
     passed = Query.objects.filter(project=project, gate_run__isnull=False).count()
     needed = labels_of_first_model(project.settings)
-    if passed >= needed or can_pay(project.pool_account, [gate_runs.coming_run(project)]):
+    if passed >= needed or can_pay(project.pool_account, [charges.coming_run(project)]):
         return None
     sentence = as_plural_message(
         "{n} text passed the gate, the first model needs {needed}, and the budget pays for no further upload.",

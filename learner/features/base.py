@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 from dpal.features.base import scaled_to
 from dpal.features.clipping import clip_rows
 from learner.errors import EncoderMissing
-from privacy.gate.common_words import COMMON_WORDS
-from privacy.gate.normalizers import FUNCTION_WORDS, MASKS, NUMBER, OTHER, WORD_RULES, Normalizer, normalize_texts
+from privacy.gate.normalizers import (
+    COMMON_WORDS,
+    FUNCTION_WORDS,
+    MASKS,
+    NUMBER,
+    OTHER,
+    WORD_RULES,
+    Normalizer,
+    normalize_texts,
+)
 from privacy.wording import as_message
 
 WORDS = "words.json"

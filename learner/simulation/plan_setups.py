@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from annotation.budget import gate_runs
+from annotation.budget import charges
 from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
@@ -186,7 +186,7 @@ def _covered(purse: Purse, events: Sequence[Event]) -> int:
 
 def _payable_uploads(project: Project) -> int | None:
     """Return how many further uploads the gate takes; None where one price is for all of them."""
-    event, purse = gate_runs.coming_run(project), Purse(project.pool_account)
+    event, purse = charges.coming_run(project), Purse(project.pool_account)
     if isinstance(event, GateWindowEvent) and purse.covers(event):
         return None
     return _covered(purse, [event] * MOST_COUNTED)

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from privacy.gate.coins import hash_key
-from privacy.gate.hashing import Words, hash_texts
+from privacy.gate.hashing import Words, hash_key, hash_texts
 from privacy.gate.spill import BoundedRows
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import GateEvent
 from privacy.gate.capping import bounded_pairs, capping
-from privacy.gate.coins import check_key, share_key
-from privacy.gate.hashing import hash_texts
+from privacy.gate.hashing import check_key, hash_texts, share_key
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.reading import COUNTS, PAIRS
 from privacy.gate.recount import frequent_texts, summing

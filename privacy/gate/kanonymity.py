@@ -13,8 +13,8 @@ from scipy.special import betainc
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
 from privacy.accounting.gate import frontier
-from privacy.gate.coins import COIN_RESOLUTION
 from privacy.gate.counting import CountingGate
+from privacy.gate.hashing import COIN_RESOLUTION
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.reading import COUNTS, check_unit, pairs, sampled_counts
 from privacy.gate.threshold import ThresholdGate

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.gate.coins import coins, secret_words
+from privacy.gate.hashing import coins, secret_words
 from privacy.gate.normalizers import Normalizer, normalize_texts
 from privacy.wording import as_message
 

@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privacy.gate.cardinality import Cardinality
-from privacy.gate.coins import hash_key
 from privacy.gate.count_min import CountMinSketch
-from privacy.gate.hashing import Words, hash_texts
+from privacy.gate.hashing import Words, hash_key, hash_texts
 from privacy.gate.spill import HASH, BoundedRows, Spill
 from privacy.gate.table import BYTES_PER_KEY, CountTable
 

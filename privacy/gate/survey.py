@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from privacy.accounting.cost import Unit
 from privacy.gate.capping import capped, places_within
 from privacy.gate.cardinality import Cardinality
-from privacy.gate.coins import check_key, hash_key
 from privacy.gate.count_min import CountMinSketch
-from privacy.gate.hashing import Words, hash_texts, pair_hashes
+from privacy.gate.hashing import Words, check_key, hash_key, hash_texts, pair_hashes
 from privacy.gate.membership import MembershipSketch
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.reading import all_counts, check_unit, pairs

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from annotation.budget import services
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
-from annotation.people.services import groups, limits, members
+from annotation.people.services import limits, members
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
@@ -149,7 +149,7 @@ def test_pages_are_clean(
     root = User.objects.create_user("staff", is_staff=True, is_superuser=True)
     group = Group.objects.create(name="Night shift")
     group.user_set.add(manager)
-    groups.give_role(group=group, project=project, role=Role.ENGINEER)
+    members.give_role(group=group, project=project, role=Role.ENGINEER)
     of_administrators = [reverse("operations:work"), reverse("annotation:new_population")]
     refused = {"/nowhere/": 404, reverse("annotation:compare_answers", args=[project.slug]): 405}
     for path in [*paths, *refused, *of_administrators]:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dpal_site.embedded import host
-from dpal_site.embedded.identity import current_identity
+from dpal_site.embedded.host import current_identity
 from dpal_site.embedded.servers import REPOSITORY
 from tests.faults.storm.site import quiet_port
 

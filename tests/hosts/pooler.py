@@ -11,7 +11,7 @@ import pytest
 
 from dpal_site.embedded import host
 from dpal_site.embedded.database_address import parse_database_url
-from dpal_site.embedded.identity import current_identity
+from dpal_site.embedded.host import current_identity
 from tests.faults.storm.site import quiet_port
 
 INSTALL = "apt-get install pgbouncer"

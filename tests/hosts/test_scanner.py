@@ -4,8 +4,8 @@ import zipfile
 import pytest
 from PIL import Image
 
-from annotation.work import clamd
-from annotation.work.clamd import Found
+from annotation.work import scanning
+from annotation.work.scanning import Found
 from tests.scanner import EICAR, RealScanner
 
 pytestmark = [pytest.mark.hosts, pytest.mark.slow]
@@ -24,7 +24,7 @@ def scanner(tmp_path_factory):
 
 
 def ask(scanner, data):
-    return clamd.scan(scanner.url, io.BytesIO(data), patience_seconds=60, check=lambda: None)
+    return scanning.scan(scanner.url, io.BytesIO(data), patience_seconds=60, check=lambda: None)
 
 
 def zipped(**files):
@@ -42,7 +42,7 @@ def picture():
 
 
 def test_it_lives(scanner):
-    assert clamd.scanner_listens(scanner.url)
+    assert scanning.scanner_listens(scanner.url)
 
 
 @pytest.mark.parametrize("data", [b"", b"text\nwhat is the weather\n", picture(), zipped(a=picture(), b=picture())])
@@ -71,6 +71,6 @@ def test_an_archive_with_more_in_it_than_it_reads_does_not_pass(scanner):
 
 def test_it_goes_away_and_comes_back(scanner):
     scanner.stop()
-    assert not clamd.scanner_listens(scanner.url)
+    assert not scanning.scanner_listens(scanner.url)
     scanner.start()
     assert ask(scanner, EICAR) == VIRUS

@@ -1,6 +1,6 @@
 """Krippendorff's alpha of single values: agreement beyond chance, for any distance between answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.choices.label_types.class_sets import places_of
 from privacy.wording import gettext_noop as _
 
 # Squared differences between the values that occur, shape (n, n), from the values and how often each is given.
@@ -75,3 +76,79 @@ class Coefficient:
 
 NOMINAL: Final = Coefficient(_("Krippendorff's alpha"), partial(krippendorff_alpha, differences=nominal))
 ORDINAL: Final = Coefficient(_("Krippendorff's alpha, ordinal"), partial(krippendorff_alpha, differences=ordinal))
+
+
+# Sets compared with all others at once: a thousand classes and a hundred thousand different sets stay within memory.
+BLOCK = 512
+
+
+def masi_distances(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
+    r"""Return :math:`1 - J M` between sets, shape (n, m), from their members, shapes (n, K) and (m, K).
+
+    J is the Jaccard index. M is 1 for equal sets, 2/3 where one holds the other, 1/3 where they only share members, 0
+    where they share none. Two empty sets are equal.
+
+    References
+    ----------
+    .. [1] Passonneau, "Measuring agreement on set-valued items (MASI) for semantic and pragmatic annotation", 2006.
+    """
+    # Zeros and ones cannot be invalid, but kernels of OpenBLAS raise that flag for what lies beside a small matrix.
+    with np.errstate(invalid="ignore"):
+        shared = (left @ right.T).astype(np.float64)
+    sizes, others = left.sum(axis=1, dtype=np.float64)[:, None], right.sum(axis=1, dtype=np.float64)[None, :]
+    union = sizes + others - shared
+    smaller, larger = np.minimum(sizes, others), np.maximum(sizes, others)
+    monotone = np.select([shared == larger, shared == smaller, shared > 0], [1.0, 2 / 3, 1 / 3], default=0.0)
+    jaccard = np.divide(shared, union, out=np.ones(union.shape), where=union > 0)
+    distances: NDArray[np.float64] = 1.0 - jaccard * monotone
+    return distances
+
+
+def masi_alpha(questions: Sequence[Sequence[int]]) -> float | None:
+    r"""Return :math:`\alpha = 1 - D_o / D_e` over sets, given by their numbers: 1 where all agree, 0 for chance.
+
+    Parameters
+    ----------
+    questions : sequence of sequences of int
+        The answers to each question; one that has a single answer tells nothing and takes no part.
+
+    Returns
+    -------
+    float or None
+        None where no question has two answers; 1 where all answers are the same, since nothing is left to compare.
+
+    References
+    ----------
+    .. [1] Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
+    """
+    paired = [answers for answers in questions if len(answers) > 1]
+    if not paired:
+        return None
+    values = sorted({value for answers in paired for value in answers})
+    places = {value: place for place, value in enumerate(values)}
+    members = _members(values)
+    totals = np.zeros(len(values))
+    observed = 0.0
+    for answers in paired:
+        own = np.array([places[value] for value in answers])
+        np.add.at(totals, own, 1.0)
+        observed += float(masi_distances(members[own], members[own]).sum()) / (len(own) - 1)
+    expected = sum(
+        float(totals[rows] @ masi_distances(members[rows], members) @ totals) for rows in _blocks(len(values))
+    ) / (totals.sum() - 1)
+    return 1.0 if expected == 0 else 1 - observed / expected
+
+
+MASI: Final = Coefficient(_("Krippendorff's alpha with the MASI distance of sets"), masi_alpha)
+
+
+def _members(values: Sequence[int]) -> NDArray[np.float32]:
+    sets = [places_of(value) for value in values]
+    members = np.zeros((len(sets), 1 + max((places[-1] for places in sets if places), default=0)), dtype=np.float32)
+    for row, chosen in enumerate(sets):
+        members[row, list(chosen)] = 1.0
+    return members
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, count, BLOCK))

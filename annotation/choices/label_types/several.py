@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from annotation.choices.consensus import Agreement, most_said
 from annotation.choices.label_types.base import LabelType, Teaching
 from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of, places_of, set_members
-from annotation.choices.label_types.coefficient import Coefficient
-from annotation.choices.label_types.set_agreement import MASI
+from annotation.choices.label_types.coefficient import MASI, Coefficient
 from annotation.choices.selections import selection_choice
 from privacy.choices import Kind, Sound, parameter
 from privacy.wording import as_message

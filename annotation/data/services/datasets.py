@@ -20,14 +20,14 @@ from django.db import models, transaction
 from django.db.models.functions import Now
 
 from annotation import signals
+from annotation.budget.services import names_more_than
 from annotation.data.pixels import PixelFile
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import BadRowReport
 from annotation.data.services import (
     charged_start,
     check_columns,
-    declared,
-    forecasts,
+    drafts,
     import_parts,
     mappings,
     pool_files,
@@ -36,9 +36,12 @@ from annotation.data.services import (
     uploads,
 )
 from annotation.data.services.pictures import PictureSpool
+from annotation.data.services.pseudonyms import reference_of
 from annotation.data.services.records import RECORD_COLUMNS, RECORDS, RecordWriter
+from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import (
     InvalidUpload,
+    NamedTooOften,
     ScannerAway,
     UploadRefused,
     WorkCancelled,
@@ -57,10 +60,52 @@ from annotation.models import (
     WorkState,
 )
 from annotation.models.database import copied_into
+from annotation.models.retention import Forgetting
 from annotation.work import scanning
 from annotation.work.services import attempts, files, interruptions, jobs
-from annotation.work.services.garbage_collection import collector_paused
+from annotation.work.services.attempts import collector_paused
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message, as_plural_message, joined_messages
+
+
+def refuse_more_than_declared(dataset: Dataset) -> None:
+    """Raise `NamedTooOften` before an upload becomes ready, in the transaction that holds its rows.
+
+    Somebody whose records were forgotten has had their share: a series that counted these would hold them twice.
+    """
+    if dataset.role != DatasetRole.POOL:
+        return
+    project = dataset.project
+    # Whoever joins, or ends another upload, waits here, and so do we.
+    account = BudgetAccount.objects.select_for_update(no_key=True).get(pk=project.pool_account_id)
+    quota = quota_of(account)
+    if quota is None or account.unit != "record":
+        return
+    reason = ""
+    if names_more_than(project, quota.records_per_person, with_dataset=dataset):
+        reason = as_message(
+            "Nothing was stored: with this file the project would name a person in more records than the {number} that "
+            "were declared to its population. Bring at most so many of each person.",
+            number=quota.records_per_person,
+        )
+    elif _names_somebody_forgotten(dataset):
+        reason = as_message(
+            "Nothing was stored: the file names a person whose records were forgotten here, and who has had all that "
+            "was declared to the population. Leave them out."
+        )
+    if reason:
+        raise NamedTooOften(HIDDEN, uploader_reason=reason)
+
+
+def _names_somebody_forgotten(dataset: Dataset) -> bool:
+    references = set(Forgetting.objects.filter(project=dataset.project_id).values_list("reference", flat=True))
+    if not references:
+        return False
+    named = Record.objects.filter(dataset=dataset, contributor__isnull=False)
+    people = named.order_by().values_list("contributor", flat=True).distinct().iterator()
+    return any(reference_of(project=dataset.project, contributor=bytes(each or b"")) in references for each in people)
+
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
@@ -94,9 +139,7 @@ def receive_upload(
     upload = uploads.open_upload(file, name, mappings.layout_of(project, role, mapping))
     file.seek(0)
     if not confirm_few:
-        forecasts.refuse_few(
-            forecasts.forecast_upload(project=project, file=file, name=name, role=role, mapping=mapping)
-        )
+        drafts.refuse_few(drafts.forecast_upload(project=project, file=file, name=name, role=role, mapping=mapping))
         file.seek(0)
     kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
     try:
@@ -245,7 +288,7 @@ def _read(
             dataset.pixels.name = _keep_pixels(dataset, job, File(spool))
         registered.refuse_beside(project=dataset.project, role=dataset.role)
         shared_rows.refuse_shared(dataset, comparison)
-        declared.refuse_more_than_declared(dataset)
+        refuse_more_than_declared(dataset)
         _finish(dataset, job, rows, report, file.size)
 
 

@@ -17,7 +17,7 @@ from annotation.data.services.label_files import ExportFormat, export_labels
 from annotation.models import UNFINISHED, Job, Label, Project, ProjectState, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import MailKind
-from annotation.people.services import notices
+from annotation.people.services import letters
 from annotation.work.services import attempts, files, jobs
 from privacy.ledger.faults import fault_point
 from privacy.wording import as_message
@@ -110,8 +110,8 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
         )
         before = Export.objects.filter(project=export.project_id, format=export.format, history=export.history)
         before.exclude(pk=export.pk).exclude(file="").update(is_void=True)
-        managers = notices.members_in_roles(export.project, (Role.MANAGER,))
-        notices.write_notice(
+        managers = letters.members_in_roles(export.project, (Role.MANAGER,))
+        letters.write_notice(
             project=export.project,
             people=managers.filter(pk__in=[] if job.owner_id is None else [job.owner_id]),
             kind=MailKind.EXPORT,

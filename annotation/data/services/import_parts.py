@@ -24,7 +24,7 @@ from annotation.errors import InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetState, WorkState
 from annotation.models.imports import ImportPart
 from annotation.work.services import attempts
-from annotation.work.services.garbage_collection import collector_paused
+from annotation.work.services.attempts import collector_paused
 
 logger = logging.getLogger(__name__)
 # A worker reads so much in a few seconds; handing smaller pieces around costs more than it saves.

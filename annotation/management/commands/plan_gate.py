@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from privacy.accounting.gate import PlannedGate, frontier
 from privacy.gate import planning
-from privacy.gate.coins import new_key
+from privacy.gate.hashing import new_key
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.planning import PublicSource, plan_caps, plan_source

@@ -13,7 +13,7 @@ from annotation import access
 from annotation.errors import LinkEnded
 from annotation.models import Membership, Project
 from annotation.models.joining import Invitation
-from annotation.people.services import appointing, members
+from annotation.people.services import members
 from annotation.work.services.tokens import secret_digest
 
 MAXIMUM_LIFETIME = timedelta(days=90)
@@ -32,8 +32,8 @@ def create_invitation(
     """Make an invitation into a project with a role; return it with the only copy of its secret."""
     if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
         raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
-    appointing.refuse_alone(project=project, role=role)
-    appointing.refuse_reviewer(project=project, role=role)
+    members.refuse_alone(project=project, role=role)
+    members.refuse_reviewer(project=project, role=role)
     secret = secret or secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         project=project,

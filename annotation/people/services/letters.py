@@ -9,25 +9,58 @@ import logging
 import secrets
 import smtplib
 from base64 import urlsafe_b64encode
-from datetime import timedelta
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 from email.utils import parseaddr
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone, translation
 
 from annotation import access
-from annotation.models import Membership
+from annotation.choices.rules import hides_selection
+from annotation.models import Membership, Project
 from annotation.models.joining import Invitation
-from annotation.models.letters import Letter, LetterState, Notice
+from annotation.models.letters import Letter, LetterState, MailChoice, MailKind, Notice
 from annotation.people.letter_words import WrittenLetter, invitation_letter, letter_about
-from annotation.people.services import invitations, mail_choices
-from annotation.work.services import rates
+from annotation.people.services import invitations
+from annotation.work.services import idempotency
 from annotation.work.services.sending import send_on_commit
+
+
+def choice_of(person: User) -> MailChoice:
+    found = MailChoice.objects.filter(person=person).first()
+    return found or MailChoice(person=person, language=settings.LANGUAGE_CODE)
+
+
+def choose_mails(*, person: User, language: str, wanted: bool) -> MailChoice:
+    with transaction.atomic():
+        choice, _new = MailChoice.objects.update_or_create(
+            person=person, defaults={"language": language, "wanted": wanted}
+        )
+        if not wanted:
+            Notice.objects.filter(person=person, due_at__isnull=False).update(due_at=None)
+    return choice
+
+
+def keep_language(*, person: User, language: str) -> None:
+    MailChoice.objects.update_or_create(person=person, defaults={"language": language})
+
+
+def confirmed_addresses(people: QuerySet[User]) -> dict[int, str]:
+    found = EmailAddress.objects.filter(user__in=people, verified=True).order_by("user", "-primary", "pk")
+    return dict(reversed(list(found.values_list("user_id", "email"))))
+
+
+def mail_address(person: User) -> str:
+    return confirmed_addresses(User.objects.filter(pk=person.pk)).get(person.pk, "")
+
 
 logger = logging.getLogger(__name__)
 FIRST_PAUSE = timedelta(minutes=1)
@@ -64,7 +97,7 @@ def invite(*, owner: User, address: str = "", language: str = "", **invitation: 
     """Make an invitation, and a letter that brings it where an address is given; return it with its secret."""
     if not address:
         return invitations.create_invitation(owner=owner, **invitation)
-    rates.count_try(what="invite", who=str(owner.pk), limit=MAILS, seconds=WINDOW_SECONDS)
+    idempotency.count_try(what="invite", who=str(owner.pk), limit=MAILS, seconds=WINDOW_SECONDS)
     return invite_by_mail(address=address, language=language, owner=owner, **invitation)
 
 
@@ -85,7 +118,7 @@ def _write_letter(notice_id: int) -> bool:
         notice = locked.filter(pk=notice_id, due_at__isnull=False).first()
         if notice is None:
             return False
-        language = mail_choices.choice_of(notice.person).language
+        language = choice_of(notice.person).language
         notice.letter = Letter.objects.create(person=notice.person, language=language)
         notice.due_at = None
         notice.save(update_fields=["letter", "due_at"])
@@ -137,7 +170,7 @@ def _written(letter: Letter) -> tuple[str, WrittenLetter | None]:
             return "", None
         return letter.address, invitation_letter(invitation, _secret_of(bytes(letter.salt)))
     person = User.objects.filter(pk=letter.person_id or 0, is_active=True).first()
-    address = mail_choices.mail_address(person) if person is not None else ""
+    address = mail_address(person) if person is not None else ""
     notice = _still_told(letter)
     return address, letter_about(notice) if address and notice is not None else None
 
@@ -162,3 +195,42 @@ def _secret_of(salt: bytes) -> str:
     """Derive the secret of an invitation that goes by mail: no row holds it, and a worker can write it all the same."""
     key = hmac.new(settings.SECRET_KEY.encode(), b"dpal invitation\0" + salt, hashlib.sha256)
     return urlsafe_b64encode(key.digest()).decode().rstrip("=")
+
+
+# What leaves a site whose project hides its questions.
+TOLD_IN_HIDING = frozenset({MailKind.RELEASE, MailKind.BUDGET})
+
+
+def may_leave(project: Project, kind: MailKind) -> bool:
+    """Say whether a letter of a kind may leave the site at all.
+
+    A letter passes through servers outside. Where ids, numbers and times of questions are secret, its time would tell
+    them; so only what engineers read by REST goes out.
+    """
+    return kind in TOLD_IN_HIDING or not hides_selection(project.settings)
+
+
+def members_in_roles(project: Project, roles: Collection[str], *, since: datetime | None = None) -> QuerySet[User]:
+    """Return who has one of some roles, since a moment at the latest; whoever is paused is told nothing."""
+    places = Membership.objects.filter(project=project, role__in=roles, paused_at=None)
+    if since is not None:
+        places = places.filter(created_at__lte=since)
+    return User.objects.filter(is_active=True, pk__in=places.values("user"))
+
+
+def write_notice(
+    *, project: Project, people: QuerySet[User], kind: MailKind, subject: str, facts: Mapping[str, Any] | None = None
+) -> int:
+    """Write down something to tell, for those who can be reached and want to know; return for how many it is new."""
+    if not may_leave(project, kind):
+        return 0
+    reached = confirmed_addresses(people)
+    notified = Notice.objects.filter(project=project, kind=kind, subject=subject).values("person")
+    silent = MailChoice.objects.filter(wanted=False).values("person")
+    new = [
+        Notice(
+            person=person, project=project, kind=kind, subject=subject, facts=dict(facts or {}), due_at=timezone.now()
+        )
+        for person in User.objects.filter(pk__in=reached).exclude(pk__in=notified).exclude(pk__in=silent)
+    ]
+    return len(Notice.objects.bulk_create(new, ignore_conflicts=True))

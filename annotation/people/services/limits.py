@@ -14,7 +14,7 @@ from annotation.errors import LimitRequestRefused, RoleRefused
 from annotation.models import Membership, Project, Role
 from annotation.models.limits import BudgetManager, LimitRequest, RequestKind, RequestState
 from annotation.models.people import GroupRole
-from annotation.people.services import appointing, members
+from annotation.people.services import members
 from annotation.signals import limit_changing
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.ledger import services as ledger
@@ -76,7 +76,7 @@ def demand_second_manager(*, project: Project) -> None:
 
 def appoint_manager(*, project: Project, user: User, actor: User) -> LimitRequest | None:
     held = Membership.objects.filter(project=project, user=user, role=Role.MANAGER).exists()
-    if held or not appointing.needs_second(project, Role.MANAGER):
+    if held or not members.needs_second(project, Role.MANAGER):
         members.add_member(project=project, user=user, role=Role.MANAGER)
         return None
     if not selectors.may_take_role(user, project, Role.MANAGER):

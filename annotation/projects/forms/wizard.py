@@ -9,8 +9,8 @@ from django import forms
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.budget.budget_levels import LEVEL_CHOICES
 from annotation.budget.population_sheets import SharingTerms
+from annotation.budget.words import LEVEL_CHOICES
 from annotation.choices.account_kind import filter_of
 from annotation.choices.cards import ChoiceCards
 from annotation.choices.catalogue import CATALOGUE

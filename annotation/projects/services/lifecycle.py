@@ -37,7 +37,7 @@ from annotation.models.letters import Notice
 from annotation.models.quality import GoldQuery, Opinion, QualityReport, Review
 from annotation.models.questions import GUIDELINE_FILES
 from annotation.models.retention import Deletion, SlotMark
-from annotation.people.services import groups
+from annotation.people.services import members
 from annotation.signals import project_deleting, project_erasing
 from annotation.work.services import files, jobs
 
@@ -84,7 +84,7 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
         forgetting.void_exports(project)
         CrowdLink.objects.filter(project=project, revoked_at=None).update(revoked_at=Now())
         for role in (Role.ANNOTATOR, Role.REVIEWER):
-            groups.take_all_roles(project=project, role=role)
+            members.take_all_roles(project=project, role=role)
             Membership.objects.filter(project=project, role=role).delete()
         return Deletion.objects.create(
             project=locked,

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project, may_open
-from annotation.budget import budget_levels
+from annotation.budget import words
 from annotation.budget.forms import MembershipForm
 from annotation.budget.population_sheets import membership_like
 from annotation.choices.presets import PRESETS
@@ -189,7 +189,7 @@ def _settings(request: HttpRequest, key: str, step: WizardStep) -> HttpResponse:
     draft = draft | typed_in(draft_form(PRESETS[key], draft), step, request.POST)
     if level is not None:
         draft |= {name: request.POST.get(name) for name in (*level.fields, *MembershipForm.base_fields)}
-        named = next((named for named in budget_levels.LEVELS if named.key == draft["level"]), None)
+        named = next((named for named in words.LEVELS if named.key == draft["level"]), None)
         if named is not None:
             draft["pool_epsilon"] = f"{named.epsilon:g}"
     keep_draft(request, key, draft)
@@ -261,7 +261,7 @@ def _page(
     place = steps.index(step)
     settings = form.values() if form.is_valid() else None
     if (level := context.get("level")) is not None:
-        budget_levels.say_consequences(level, delta=form.cleaned_data.get("pool_delta") or 0.0 if settings else 0.0)
+        words.say_consequences(level, delta=form.cleaned_data.get("pool_delta") or 0.0 if settings else 0.0)
     return render(
         request,
         "annotation/projects/wizard.html",
@@ -303,8 +303,8 @@ def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:
     epsilon, delta = form.cleaned_data["pool_epsilon"], form.cleaned_data["pool_delta"]
     people = str(draft.get("people") or "")
     return {
-        "words": budget_levels.plain_meaning(epsilon, delta),
-        "delta": budget_levels.delta_advice(delta, int(people)) if people.isdecimal() and int(people) else "",
+        "words": words.plain_meaning(epsilon, delta),
+        "delta": words.delta_advice(delta, int(people)) if people.isdecimal() and int(people) else "",
     }
 
 

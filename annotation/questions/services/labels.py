@@ -12,7 +12,7 @@ from annotation import access
 from annotation.budget.label_budget import label_budget
 from annotation.errors import AlreadyLabelled, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
-from annotation.models.rows import fetch_one
+from annotation.models.database import fetch_one
 from annotation.questions.selectors import agreed_on, refuse_no_answer
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags

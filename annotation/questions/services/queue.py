@@ -27,8 +27,8 @@ from annotation.models import (
     QueryState,
     Role,
 )
+from annotation.models.database import Columns, fetch_one
 from annotation.models.questions import FURTHER_ANSWERS
-from annotation.models.rows import Columns, fetch_one
 from annotation.questions import work_limits
 from annotation.questions.work_limits import WorkLimit
 from privacy.mechanisms.randomness import SecureRandom

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from annotation.models import ApiToken
-from annotation.work.services import rates
+from annotation.work.services import idempotency
 
 
 def secret_digest(secret: str) -> str:
@@ -81,7 +81,7 @@ def use_token(*, secret: str, limit: int) -> ApiToken | None:
     """Return the live token behind `secret`, count the request, and refuse it beyond `limit` in a minute."""
     token = find_token(secret=secret)
     if token is not None:
-        rates.count_try(what="api", who=token.digest, limit=limit, seconds=60)
+        idempotency.count_try(what="api", who=token.digest, limit=limit, seconds=60)
     return token
 
 

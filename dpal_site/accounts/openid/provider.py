@@ -6,8 +6,7 @@ from allauth.socialaccount.providers.oauth2.utils import generate_code_challenge
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.http import HttpRequest
 
-from dpal_site.accounts.openid.claims import nonce_of
-from dpal_site.accounts.openid.issuer import IssuerAdapter
+from dpal_site.accounts.openid.issuer import IssuerAdapter, nonce_of
 
 
 class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]

@@ -5,8 +5,7 @@ from allauth.socialaccount.models import SocialApp
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView, OAuth2View
 from django.http import Http404, HttpRequest, HttpResponse
 
-from dpal_site.accounts.openid.claims import IssuerRefused
-from dpal_site.accounts.openid.issuer import IssuerAdapter
+from dpal_site.accounts.openid.issuer import IssuerAdapter, IssuerRefused
 
 
 def login(request: HttpRequest, provider_id: str) -> HttpResponse:

@@ -15,7 +15,7 @@ from dpal_site.demo.plans import ProjectPlan, default_plans
 from dpal_site.demo.real_data import DataProblem, read_plans
 from dpal_site.demo.report import medians_made_by, report_lines, simulated
 from dpal_site.embedded import servers
-from dpal_site.embedded.errors import EmbeddedError, ProcessDied
+from dpal_site.embedded.host import EmbeddedError, ProcessDied
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.operations import preparation
 

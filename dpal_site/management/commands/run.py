@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dpal_site.embedded import servers
-from dpal_site.embedded.errors import EmbeddedError
+from dpal_site.embedded.host import EmbeddedError
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.operations import preparation
 

@@ -48,7 +48,7 @@ GATES = [
     ),
     Mutant(
         "a larger sample than is charged",
-        "privacy/gate/coins.py",
+        "privacy/gate/hashing.py",
         "count=count) < np.uint32(threshold)",
         "count=count) < np.uint32(min(2**32 - 1, threshold * 5 // 4))",
         ("tests/statistical/privacy/test_gate.py::test_sampling_rate[1.0-True]",),
@@ -170,7 +170,7 @@ GATES = [
     ),
     Mutant(
         "an upload that enters a series of runs anew with every attempt",
-        "annotation/budget/gate_runs.py",
+        "annotation/budget/charges.py",
         "epoch = None if earlier is None else _run(earlier).epoch",
         "epoch = None",
         (f"{RUNS}::test_a_killed_run_is_paid_for_and_repeated_as_its_epoch",),

@@ -156,7 +156,7 @@ POPULATIONS = [
     ),
     Mutant(
         "somebody forgotten who may come again",
-        "annotation/data/services/declared.py",
+        "annotation/data/services/datasets.py",
         "    elif _names_somebody_forgotten(dataset):",
         "    elif False and _names_somebody_forgotten(dataset):",
         (f"{DECLARED}::test_who_was_forgotten_does_not_come_again",),

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting.events import event_from_json
-from privacy.gate.coins import secret_words
+from privacy.gate.hashing import secret_words
 from privacy.gate.kanonymity import KAnonymityGate
 from privacy.gate.normalizers import Normalizer, normalize_text
 from privacy.gate.spill import BoundedRows

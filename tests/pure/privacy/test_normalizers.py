@@ -6,8 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from privacy.gate.common_words import COMMON_WORDS
-from privacy.gate.normalizers import FUNCTION_WORDS, MASKS, OTHER, SLOTS, Normalizer, normalize_text, normalize_texts
+from privacy.gate.normalizers import (
+    COMMON_WORDS,
+    FUNCTION_WORDS,
+    MASKS,
+    OTHER,
+    SLOTS,
+    Normalizer,
+    normalize_text,
+    normalize_texts,
+)
 
 ASCII = st.text(st.characters(max_codepoint=127))
 WIDE = st.text(st.characters(exclude_categories=["Cs"]))

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privacy.gate.coins import coins
+from privacy.gate.hashing import coins
 from privacy.gate.kanonymity import KAnonymityGate
 
 KEY = hashlib.sha256(b"a fixed key, for tests only").digest()

@@ -20,7 +20,7 @@ from annotation.data.services import exports, forgetting
 from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.quality import GoldQuery
-from annotation.people.services import crowd_links, groups, invitations, limits, members
+from annotation.people.services import crowd_links, invitations, limits, members
 from annotation.projects.forms.configuration import file_of
 from annotation.projects.services import classes
 from annotation.questions.services import flags, labels
@@ -229,7 +229,7 @@ class Site:
         into: dict[str, Any] = {"project": self.project, "role": role}
         return {
             "membership_id": lambda: str(members.add_member(project=self.project, user=make_user(), role=role).pk),
-            "given_id": lambda: str(groups.give_role(group=group, project=self.project, role=role).pk),
+            "given_id": lambda: str(members.give_role(group=group, project=self.project, role=role).pk),
             "invitation_id": lambda: str(
                 invitations.create_invitation(owner=self.person, maximum_uses=1, lifetime=days, **into)[0].pk
             ),

@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from annotation.budget import charges, gate_runs
+from annotation.budget import charges
 from annotation.choices.services import frozen_settings
 from annotation.data.services import datasets, forgetting, pool_files
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -279,7 +279,7 @@ def test_the_database_refuses_a_run_of_another_window_or_a_second_epoch_of_an_up
             account=project.pool_account,
             event=event,
             purpose="test",
-            subject=gate_runs.subject_of(upload),
+            subject=charges.subject_of(upload),
             key=uuid4(),
         )
 

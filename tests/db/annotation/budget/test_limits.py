@@ -18,7 +18,7 @@ from annotation.models import Membership, Project, Role
 from annotation.models.joining import Invitation
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.models.people import GroupRole
-from annotation.people.services import groups, invitations, limits, members
+from annotation.people.services import invitations, limits, members
 from annotation.projects.services import opening
 from privacy.ledger import services as ledger
 from privacy.ledger.models import EntryKind, LedgerEntry
@@ -269,8 +269,8 @@ class TestAppointingManagers:
         group = Group.objects.create(name="Night shift")
         group.user_set.add(double)
         with pytest.raises(RoleRefused):
-            groups.give_role(group=group, project=project, role=Role.MANAGER)
-        groups.give_role(group=group, project=project, role=Role.ENGINEER)
+            members.give_role(group=group, project=project, role=Role.MANAGER)
+        members.give_role(group=group, project=project, role=Role.ENGINEER)
         with pytest.raises(IntegrityError, match="no group makes managers"), transaction.atomic():
             GroupRole.objects.create(group=group, project=project, role=Role.MANAGER)
         assert not self.is_manager(project, double)
@@ -281,13 +281,13 @@ class TestAppointingManagers:
         )
         group = Group.objects.create(name="Night shift")
         group.user_set.add(second)
-        given = groups.give_role(group=group, project=open_one, role=Role.MANAGER)
+        given = members.give_role(group=group, project=open_one, role=Role.MANAGER)
         with pytest.raises(LimitRequestRefused, match="A group makes managers"):
             limits.demand_second_manager(project=open_one)
         with pytest.raises(IntegrityError, match="no group makes managers"), transaction.atomic():
             Project.objects.filter(pk=open_one.pk).update(second_manager=True)
         members.add_member(project=open_one, user=second, role=Role.MANAGER)
-        groups.take_role(given=given)
+        members.take_role(given=given)
         limits.demand_second_manager(project=open_one)
 
     def test_by_the_administration_only_to_what_another_person_asked(

@@ -27,7 +27,7 @@ from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.work.services import attempts, jobs
-from annotation.work.services.garbage_collection import collector_paused
+from annotation.work.services.attempts import collector_paused
 from dpal_site.embedded import host
 from tests.factories import make_project, make_user, receive_upload
 

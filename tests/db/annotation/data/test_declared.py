@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection, transaction
 
 from annotation.budget import services as budget_populations
 from annotation.data.services import datasets, forgetting
-from annotation.data.services.declared import HIDDEN
+from annotation.data.services.datasets import HIDDEN
 from annotation.data.services.forgetting import pseudonym_of
 from annotation.models import Dataset, DatasetState, Job, Record
 from privacy.ledger import populations

@@ -3,7 +3,7 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotation.budget import gate_runs, services
+from annotation.budget import charges, services
 from annotation.data.services import pool_files, registered
 from annotation.errors import TableChanged
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, PoolSource, Record, SourceFile
@@ -199,7 +199,7 @@ def test_a_population_that_counts_by_person_takes_no_project_with_a_table(table)
 @pytest.mark.parametrize("paid", ["nothing of a snapshot", "another snapshot"])
 def test_a_run_over_a_table_is_paid_with_its_snapshot(table, paid):
     dataset = register(crowd(), table)
-    event = gate_runs.one_run(dataset.project)
+    event = charges.one_run(dataset.project)
     if paid == "another snapshot":
         event = GateOfSnapshotEvent(event, SHA)
     entry = ledger.reserve(account=dataset.project.pool_account, event=event, purpose="p", key=dataset.job_id)
@@ -209,6 +209,6 @@ def test_a_run_over_a_table_is_paid_with_its_snapshot(table, paid):
 
 def test_an_upload_is_not_paid_as_a_table(table):
     dataset = receiving()
-    event = GateOfSnapshotEvent(gate_runs.one_run(dataset.project), SHA)
+    event = GateOfSnapshotEvent(charges.one_run(dataset.project), SHA)
     entry = ledger.reserve(account=dataset.project.pool_account, event=event, purpose="p", key=dataset.job_id)
     refused("annotation_gate_run_snapshot", GateRun(project=dataset.project, dataset=dataset, reservation=entry).save)

@@ -9,7 +9,7 @@ from annotation.errors import GroupRefused
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, Role
 from annotation.models.history import Action
 from annotation.models.people import GroupRole
-from annotation.people.services import crowd_links, groups, members
+from annotation.people.services import crowd_links, members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
 from annotation.work.services.history import acting
@@ -42,7 +42,7 @@ def remove(group, *people):
 
 
 def give(group, project, role=Role.ANNOTATOR):
-    return groups.give_role(group=group, project=project, role=role)
+    return members.give_role(group=group, project=project, role=role)
 
 
 def settle():
@@ -110,7 +110,7 @@ class TestWhatAGroupGives:
         given = give(group, project)
         add(group, *people)
         assert {queue.claim_next(project=project, user=person).query_id for person in people} == {query.pk}
-        groups.take_role(given=given)
+        members.take_role(given=given)
         query.refresh_from_db()
         assert query.open_slots == 2
         assert not Assignment.objects.filter(state=AssignmentState.LEASED).exists()
@@ -139,7 +139,7 @@ class TestWhatAGroupGives:
         given = give(group, project)
         add(group, ann)
         members.add_member(project=project, user=ann, role=Role.ANNOTATOR)
-        groups.take_role(given=given)
+        members.take_role(given=given)
         assert roles(project, ann) == [("annotator", True)]
         settle()
 
@@ -157,8 +157,8 @@ class TestWhatAGroupGives:
         add(group)
         remove(group, *group.user_set.all())
         assert list(Action.objects.order_by("pk").values_list("project", "actor", "route", "target")) == [
-            (project.pk, "root", groups.JOINED, {"group_id": group.pk, "people": 2}),
-            (project.pk, "root", groups.LEFT, {"group_id": group.pk, "people": 2}),
+            (project.pk, "root", members.JOINED, {"group_id": group.pk, "people": 2}),
+            (project.pk, "root", members.LEFT, {"group_id": group.pk, "people": 2}),
         ]
         assert not elsewhere.actions.exists()
 
@@ -207,15 +207,15 @@ class TestWhatAGroupGives:
     def test_the_last_way_in_of_a_manager_is_not_taken_by_themselves(self, group) -> None:
         project, boss = make_project(), make_user()
         given = give(group, project, Role.MANAGER)
-        groups.refuse_own_way_out(given=given, user=boss)
+        members.refuse_own_way_out(given=given, user=boss)
         add(group, boss)
         with pytest.raises(GroupRefused):
-            groups.refuse_own_way_out(given=given, user=boss)
+            members.refuse_own_way_out(given=given, user=boss)
         add_members(project, boss, role=Role.ENGINEER)
         with pytest.raises(GroupRefused):
-            groups.refuse_own_way_out(given=given, user=boss)
+            members.refuse_own_way_out(given=given, user=boss)
         members.add_member(project=project, user=boss, role=Role.MANAGER)
-        groups.refuse_own_way_out(given=given, user=boss)
+        members.refuse_own_way_out(given=given, user=boss)
 
 
 def test_a_person_taken_out_by_hand_gives_back_what_they_hold() -> None:

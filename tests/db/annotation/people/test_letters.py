@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.models import Membership, Role
 from annotation.models.letters import Letter, LetterState, MailKind, Notice
-from annotation.people.services import invitations, letters, mail_choices, notices
+from annotation.people.services import invitations, letters
 from annotation.projects.services import lifecycle
 from tests.factories import add_members, make_project, make_user
 from tests.mail_server import mail_server
@@ -48,8 +48,8 @@ def reachable(project, role=Role.ANNOTATOR, address=""):
 
 
 def tell(project, kind=MailKind.RELEASE, subject="version 1", **facts):
-    people = notices.members_in_roles(project, (Role.ANNOTATOR, Role.MANAGER))
-    return notices.write_notice(
+    people = letters.members_in_roles(project, (Role.ANNOTATOR, Role.MANAGER))
+    return letters.write_notice(
         project=project, people=people, kind=kind, subject=subject, facts=facts or {"version": 1}
     )
 
@@ -156,7 +156,7 @@ def test_a_server_that_is_away_is_tried_with_growing_pauses_and_then_given_up(se
 def test_letters_speak_the_readers_language(server, tasks):
     project = make_project()
     person = reachable(project)
-    mail_choices.choose_mails(person=person, language="de", wanted=True)
+    letters.choose_mails(person=person, language="de", wanted=True)
     tell(project)
     send_all(tasks)
     assert "ist veröffentlicht" in server.taken[0]["Subject"]

@@ -5,7 +5,7 @@ from django.utils import timezone
 from annotation.choices.rules import hides_selection
 from annotation.models import Membership, Role
 from annotation.models.letters import MailKind, Notice
-from annotation.people.services import mail_choices, notices
+from annotation.people.services import letters
 from tests import learning
 from tests.factories import add_members, make_project, make_user
 
@@ -21,11 +21,11 @@ def person_with(project, *, role=Role.ANNOTATOR, verified=True, **user):
 
 def tell(project, kind=MailKind.QUESTIONS, **changes):
     values = {
-        "people": notices.members_in_roles(project, (Role.ANNOTATOR,)),
+        "people": letters.members_in_roles(project, (Role.ANNOTATOR,)),
         "kind": kind,
         "subject": "round 1",
     } | changes
-    return notices.write_notice(project=project, **values)
+    return letters.write_notice(project=project, **values)
 
 
 def test_whoever_can_be_reached_and_wants_it_is_told_once():
@@ -37,7 +37,7 @@ def test_whoever_can_be_reached_and_wants_it_is_told_once():
     paused = person_with(project)
     Membership.objects.filter(user=paused).update(paused_at=timezone.now(), pause_reason="manager")
     declining = person_with(project)
-    mail_choices.choose_mails(person=declining, language="en", wanted=False)
+    letters.choose_mails(person=declining, language="en", wanted=False)
     assert (tell(project), tell(project)) == (1, 0)
     assert list(Notice.objects.values_list("person", flat=True)) == [told.pk]
     assert tell(project, subject="round 2") == 1
@@ -47,7 +47,7 @@ def test_whoever_came_later_is_told_no_old_news():
     project = make_project()
     before = timezone.now()
     person_with(project)
-    assert tell(project, people=notices.members_in_roles(project, (Role.ANNOTATOR,), since=before)) == 0
+    assert tell(project, people=letters.members_in_roles(project, (Role.ANNOTATOR,), since=before)) == 0
 
 
 @pytest.mark.parametrize("kind", MailKind.values)

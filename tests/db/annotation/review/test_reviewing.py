@@ -13,7 +13,7 @@ from annotation.models import Consensus, Membership, Query, QueryState, Report, 
 from annotation.models.joining import Invitation
 from annotation.models.people import GroupRole
 from annotation.models.quality import GoldQuery, Review, ReviewState
-from annotation.people.services import groups, invitations, members
+from annotation.people.services import invitations, members
 from annotation.questions.services import correcting, flags, labelling, labels, queue
 from annotation.review import selectors as review_reviewing
 from annotation.review import services
@@ -74,7 +74,7 @@ class TestRole:
         lifetime = timedelta(days=1)
         for give in (
             lambda: members.add_member(project=crowd, user=make_user(), role=Role.REVIEWER),
-            lambda: groups.give_role(group=group, project=crowd, role=Role.REVIEWER),
+            lambda: members.give_role(group=group, project=crowd, role=Role.REVIEWER),
             lambda: invitations.create_invitation(
                 project=crowd, owner=crowd.created_by, role=Role.REVIEWER, maximum_uses=1, lifetime=lifetime
             ),

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpal_site.embedded import host, identity, postgres
-from dpal_site.embedded.errors import ServerNotStarted
+from dpal_site.embedded import host, postgres
+from dpal_site.embedded.host import ServerNotStarted
 from dpal_site.embedded.postgres import EmbeddedPostgres
 from dpal_site.embedded.servers import REPOSITORY
 
@@ -199,7 +199,7 @@ def test_binaries_hidden_in_roots_home_are_copied(monkeypatch, tmp_path):
         program = package / "pginstall" / "bin" / "postgres"
         program.write_text("#!/bin/sh\necho 18\n")
         program.chmod(0o700)
-        borrowed = identity.current_identity("setuid")
+        borrowed = host.current_identity("setuid")
         assert not borrowed.reaches(package)
         copy = postgres._reachable_copy(package)
         assert postgres._reachable_copy(package) == copy
@@ -211,7 +211,7 @@ def test_binaries_hidden_in_roots_home_are_copied(monkeypatch, tmp_path):
 @needs_root
 def test_an_ordinary_user_starts_it_too():
     """The rest of the module shows root; as anybody else this test is the rest of the module."""
-    borrowed = identity.current_identity("setuid")
+    borrowed = host.current_identity("setuid")
     pythons = [Path(sys.executable).resolve(), *(Path(f"/usr/bin/python3.{minor}") for minor in range(11, 20))]
     python = next((p for p in pythons if p.exists() and borrowed.reaches(p)), None)
     if python is None or not borrowed.reaches(REPOSITORY / "dpal_site"):

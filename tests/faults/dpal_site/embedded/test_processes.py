@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dpal_site.embedded import host, servers
-from dpal_site.embedded.errors import EmbeddedError, ProcessDied
+from dpal_site.embedded.host import EmbeddedError, ProcessDied
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.servers import REPOSITORY
 from dpal_site.embedded.valkey import EmbeddedValkey

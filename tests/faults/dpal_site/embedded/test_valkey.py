@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from dpal_site.embedded import host
-from dpal_site.embedded.errors import ServerNotStarted
+from dpal_site.embedded.host import ServerNotStarted
 from dpal_site.embedded.valkey import EmbeddedValkey, server_binary
 
 pytestmark = pytest.mark.faults

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from annotation.budget.budget_levels import plain_meaning
+from annotation.budget.words import plain_meaning
 from privacy.accounting.composition import reading
 
 NUMBERS = r"guesses rightly at most (\S+) % .* find at most (\S+) % .* advantage of any test is (\S+)\.$"

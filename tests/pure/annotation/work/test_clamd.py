@@ -3,8 +3,8 @@ import io
 import pytest
 
 from annotation.errors import ScannerAway
-from annotation.work import clamd
-from annotation.work.clamd import CHUNK_BYTES, Found
+from annotation.work import scanning
+from annotation.work.scanning import CHUNK_BYTES, Found
 from tests.scanner import CLEAN, INFECTED, SmallScanner
 
 DATA = bytes(range(256)) * (2 * CHUNK_BYTES // 256) + b"the rest"
@@ -13,11 +13,11 @@ EICAR_NAME = "Eicar-Test-Signature"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(clamd, "LISTEN_SECONDS", 0.05)
+    monkeypatch.setattr(scanning, "LISTEN_SECONDS", 0.05)
 
 
 def ask(scanner, data=DATA, *, patience=30.0, check=lambda: None):
-    return clamd.scan(scanner.url, io.BytesIO(data), patience_seconds=patience, check=check)
+    return scanning.scan(scanner.url, io.BytesIO(data), patience_seconds=patience, check=check)
 
 
 @pytest.mark.parametrize("data", [b"", b"a", DATA])
@@ -76,8 +76,8 @@ def test_silence_ends_in_time():
 def test_nobody_there():
     with SmallScanner() as scanner:
         pass
-    assert not clamd.scanner_listens(scanner.url)
+    assert not scanning.scanner_listens(scanner.url)
     with pytest.raises(ScannerAway, match="nobody listens"):
         ask(scanner)
     with pytest.raises(ScannerAway, match="nobody listens"):
-        clamd.scan("unix:///nowhere/clamd.sock", io.BytesIO(), patience_seconds=1, check=lambda: None)
+        scanning.scan("unix:///nowhere/clamd.sock", io.BytesIO(), patience_seconds=1, check=lambda: None)

@@ -1,7 +1,7 @@
 import pytest
 
 from dpal_site.embedded.database_address import parse_database_url, through_pooler
-from dpal_site.embedded.errors import UnsupportedUrl
+from dpal_site.embedded.host import UnsupportedUrl
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])

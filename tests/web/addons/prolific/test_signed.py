@@ -12,7 +12,7 @@ from addons.prolific.services import accounts as signing_keys
 from annotation.errors import InvalidConfiguration
 from annotation.models.joining import CrowdLink, CrowdParticipant, PlatformKeys
 from annotation.people.services import crowd_links
-from annotation.people.services.signed_arrivals import TOKEN, is_for
+from annotation.people.services.crowd_links import TOKEN, is_for
 from tests.prolific_server import KEYS_AT
 from tests.studies import connect, open_study, turn
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from annotation.choices.policies import labels_of_first_model
-from annotation.data.services import forecasts
+from annotation.data.services import drafts
 from annotation.models import Dataset, Job, Query, Role
 from annotation.models.people import IdempotentAnswer
 from learner.rounds.next_step import Step, project_status
@@ -155,17 +155,17 @@ def test_the_command_refuses_too_few(crowd, tmp_path: Path):
 
 
 def test_a_long_file_is_read_until_enough_pass(crowd, monkeypatch):
-    monkeypatch.setattr(forecasts, "FIRST_LOOK_ROWS", 500)
+    monkeypatch.setattr(drafts, "FIRST_LOOK_ROWS", 500)
     monkeypatch.setattr("annotation.data.readers.parquet.BATCH_ROWS", 100)
     mapping = {"text": "text", "contributor": "contributor", "has_header": True}
 
     def forecast(most, body):
-        monkeypatch.setattr(forecasts, "MOST_ROWS", most)
+        monkeypatch.setattr(drafts, "MOST_ROWS", most)
         columns = zip(*(line.split(",") for line in body.decode().splitlines()[1:]), strict=True)
         kept = io.BytesIO()
         pq.write_table(pa.table(dict(zip(("text", "contributor"), map(list, columns), strict=True))), kept)
         file = SimpleUploadedFile("log.parquet", kept.getvalue())
-        return forecasts.forecast_upload(project=crowd, file=file, name="log.parquet", role="pool", mapping=mapping)
+        return drafts.forecast_upload(project=crowd, file=file, name="log.parquet", role="pool", mapping=mapping)
 
     enough = forecast(10**6, log(often=40))
     assert (enough.rows, enough.is_whole, enough.is_too_little) == (1000, False, False)

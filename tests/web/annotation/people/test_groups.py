@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from annotation.models import Membership, Role
 from annotation.models.history import Action
-from annotation.people.services import groups, invitations
+from annotation.people.services import invitations, members
 from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.markup import tight
@@ -51,7 +51,7 @@ def put(client: Client, user: User, *into: Group):
 
 def test_administrators_put_people_into_groups_and_delete_them(root, boss, project, group) -> None:
     client, ann = browser(root), make_user("ann")
-    groups.give_role(group=group, project=project, role=Role.ANNOTATOR)
+    members.give_role(group=group, project=project, role=Role.ANNOTATOR)
     put(client, ann, group)
     assert Membership.objects.filter(project=project, user=ann).exists()
     shown = browser(boss).get(reverse("annotation:log", args=[project.slug])).content.decode()
@@ -99,7 +99,7 @@ def test_a_role_nobody_knows_is_refused_with_the_page(boss, project, group) -> N
 
 
 def test_a_manager_takes_no_role_of_another_project(boss, project, group) -> None:
-    given = groups.give_role(group=group, project=make_project(), role=Role.ANNOTATOR)
+    given = members.give_role(group=group, project=make_project(), role=Role.ANNOTATOR)
     answer = browser(boss).post(reverse("annotation:take_group_role", args=[project.slug, given.pk]))
     assert answer.status_code == 404
     assert group.roles.exists()
@@ -107,7 +107,7 @@ def test_a_manager_takes_no_role_of_another_project(boss, project, group) -> Non
 
 def test_a_manager_by_a_group_alone_does_not_lock_themselves_out(project, group) -> None:
     deputy = make_user("deputy")
-    given = groups.give_role(group=group, project=project, role=Role.MANAGER)
+    given = members.give_role(group=group, project=project, role=Role.MANAGER)
     group.user_set.add(deputy)
     answer = browser(deputy).post(reverse("annotation:take_group_role", args=[project.slug, given.pk]))
     assert answer.status_code == 409
@@ -125,7 +125,7 @@ def test_joining_and_opening_a_project_stand_in_its_log(boss, project) -> None:
 
 def test_the_administration_takes_and_gives_a_role_like_the_page(root, group, project) -> None:
     ann = make_user("ann")
-    groups.give_role(group=group, project=project, role=Role.ANNOTATOR)
+    members.give_role(group=group, project=project, role=Role.ANNOTATOR)
     group.user_set.add(ann)
     client = browser(root)
     row = Membership.objects.get(project=project, user=ann)

@@ -16,10 +16,10 @@ from django.utils import timezone
 from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused, TooOften
 from annotation.models import Assignment, Membership, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
-from annotation.people.services import crowd_links, groups, invitations, members
+from annotation.people.services import crowd_links, invitations, members
 from annotation.projects.services import kinds
 from annotation.questions.services import labelling, labels, queue
-from annotation.work.services import rates
+from annotation.work.services import idempotency
 from tests.factories import add_members, make_candidates, make_project, make_user, open_preset
 
 pytestmark = pytest.mark.django_db
@@ -87,7 +87,7 @@ class TestInvitations:
     def test_a_removed_manager_has_no_way_back_in(self, crowd, manager, by_group):
         other, place = make_user("other"), Group.objects.create(name="managers")
         if by_group:
-            groups.give_role(group=place, project=crowd, role=Role.MANAGER)
+            members.give_role(group=place, project=crowd, role=Role.MANAGER)
             other.groups.add(place)
         else:
             add_members(crowd, other, role=Role.MANAGER)
@@ -387,13 +387,13 @@ def test_answers_before_the_link_do_not_count(crowd, manager):
 
 def test_tries_are_counted_by_window():
     for _ in range(3):
-        rates.count_try(what="x", who="a", limit=3, seconds=60)
+        idempotency.count_try(what="x", who="a", limit=3, seconds=60)
     with pytest.raises(TooOften):
-        rates.count_try(what="x", who="a", limit=3, seconds=60)
-    rates.count_try(what="x", who="b", limit=3, seconds=60)
-    rates.count_try(what="y", who="a", limit=3, seconds=-1)
-    rates.count_try(what="y", who="a", limit=1, seconds=60)
-    assert rates.forget_old_tries() == 0
+        idempotency.count_try(what="x", who="a", limit=3, seconds=60)
+    idempotency.count_try(what="x", who="b", limit=3, seconds=60)
+    idempotency.count_try(what="y", who="a", limit=3, seconds=-1)
+    idempotency.count_try(what="y", who="a", limit=1, seconds=60)
+    assert idempotency.forget_old_tries() == 0
 
 
 def test_a_refusal_speaks_the_readers_language(crowd, manager):

@@ -2,7 +2,7 @@ import pytest
 
 from annotation.models.history import Action
 from annotation.models.letters import MailChoice
-from annotation.people.services import mail_choices
+from annotation.people.services import letters
 from tests.factories import make_project, make_user
 from tests.programs import Program
 from tests.rest_caller import Caller
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 def test_what_is_left_out_of_a_choice_stays():
     ann, ben = make_user("ann"), make_user("ben")
-    mail_choices.choose_mails(person=ben, language="en", wanted=True)
+    letters.choose_mails(person=ben, language="en", wanted=True)
     program = Caller(ann)
     before = program.get("mails").json()
     assert (before["wanted"], before["address"]) == (True, "")

@@ -13,7 +13,7 @@ from annotation.choices.services import frozen_settings
 from annotation.data.services import streams
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration, NotAStream
 from annotation.models import Dataset, Job, Project
-from annotation.people.services import crowd_links, groups, limits, members
+from annotation.people.services import crowd_links, limits, members
 from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
 from annotation.projects.services.configuring import limits_of
@@ -291,13 +291,13 @@ def test_whoever_joins_a_group_that_labels_never_comes_to_see_records(manager: U
     """The group is empty, so that no membership says so yet."""
     project = opened(manager, "voice-crowd")
     group = Group.objects.create(name="strangers")
-    given = groups.give_role(group=group, project=project, role="annotator")
+    given = members.give_role(group=group, project=project, role="annotator")
     with pytest.raises(ConfigurationFrozen, match="strangers"):
         changed(project, "pool-experts", manager)
     with pytest.raises(IntegrityError, match="strangers would see records"):
         update(project, oracle="trusted", preset="pool-experts")
-    groups.take_role(given=given)
-    groups.give_role(group=group, project=project, role="engineer")
+    members.take_role(given=given)
+    members.give_role(group=group, project=project, role="engineer")
     assert changed(project, "pool-experts", manager).oracle == "trusted"
 
 

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from annotation.errors import TooOften
 from annotation.models.joining import RateCount
-from annotation.work.services import rates
+from annotation.work.services import idempotency
 from dpal_site.accounts import guessing, sessions
 from dpal_site.models import CachedCount, Session
 
@@ -285,7 +285,7 @@ class TestThrottling:
         assert not cache.add("over", 3, 60)
         self.end("over")
         RateCount.objects.filter(pk=RateCount.objects.first().pk).update(ends_at=timezone.now() - timedelta(seconds=1))
-        assert (guessing.forget_old_counts(), rates.forget_old_tries()) == (1, 1)
+        assert (guessing.forget_old_counts(), idempotency.forget_old_tries()) == (1, 1)
         assert cache.get("kept") == {"a": [1.5]}
 
     def test_of_many_accounts_from_one_address(self, ann):

@@ -8,7 +8,7 @@ from nltk.metrics.agreement import AnnotationTask
 from nltk.metrics.distance import masi_distance
 
 from annotation.choices.label_types.class_sets import number_of, set_members
-from annotation.choices.label_types.set_agreement import masi_alpha, masi_distances
+from annotation.choices.label_types.coefficient import masi_alpha, masi_distances
 
 sets = st.frozensets(st.integers(0, 4))
 

@@ -18,12 +18,11 @@ from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import FirstRows, Layout
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
-from annotation.work import clamd
+from annotation.work import scanning
 from annotation.work.outgoing import parse_target
-from dpal_site.accounts.openid.claims import IssuerRefused, read_claims
-from dpal_site.accounts.openid.issuer import sound_description
+from dpal_site.accounts.openid.issuer import IssuerRefused, read_claims, sound_description
 from dpal_site.embedded.database_address import parse_database_url
-from dpal_site.embedded.errors import UnsupportedUrl
+from dpal_site.embedded.host import UnsupportedUrl
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts.files import read_weights, verify_manifest
 from privacy.accounting.event import event_from_json
@@ -212,7 +211,7 @@ def test_any_reply_of_a_scanner(reply, prefix, ending):
     with ours, theirs, contextlib.suppress(ScannerAway):
         theirs.sendall(sent + b"\0")
         ours.settimeout(30)
-        found = clamd.scan_connected(ours, io.BytesIO(), patience_seconds=30, check=lambda: None)
+        found = scanning.scan_connected(ours, io.BytesIO(), patience_seconds=30, check=lambda: None)
         assert found.name or found.too_large or sent.partition(b"\0")[0].strip() == b"stream: OK"
 
 

@@ -11,8 +11,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from dpal_site.accounts.openid.claims import IssuerRefused, Reason
-from dpal_site.accounts.openid.issuer import NEEDED, sound_description
+from dpal_site.accounts.openid.issuer import NEEDED, IssuerRefused, Reason, sound_description
 from dpal_site.accounts.openid.provider import IssuerProvider
 from tests.openid_issuer import KEY, KEY_ID, PERSON, PUBLIC, Issuer, listening_issuer, signed
 
