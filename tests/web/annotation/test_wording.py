@@ -2,17 +2,16 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
-from django.urls import reverse
 from django.utils import timezone, translation
 
 from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
 from annotation.data.readers.cells import EMPTY, TOO_LONG
 from annotation.data.readers.rows import BadRow, BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
-from annotation.models import DatasetState, Job, Role, WorkState
+from annotation.models import Job, Role
 from annotation.templatetags.privacy_numbers import unbroken
 from annotation.wording import localized
 from annotation.work.services import tokens
@@ -25,13 +24,6 @@ from privacy.wording import as_message, as_plural_message, joined_messages, join
 from tests.factories import add_members, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db
-GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de"}
-
-
-def client_of(user: User) -> Client:
-    client = Client(**GERMAN)
-    client.force_login(user)
-    return client
 
 
 def bad_rows(number: int) -> BadRowReport:
@@ -144,28 +136,6 @@ def test_a_name_that_is_a_word_of_the_site_stays_a_name():
         ).endswith("'Skip'")
 
 
-@pytest.mark.parametrize(
-    ("number", "english", "german"),
-    [
-        (0, "Answers are kept, and 0 questions are open.", "Die Antworten bleiben erhalten, und 0 Fragen sind offen."),
-        (1, "Answers are kept, and 1 question is open.", "Die Antworten bleiben erhalten, und 1 Frage ist offen."),
-        (2, "Answers are kept, and 2 questions are open.", "Die Antworten bleiben erhalten, und 2 Fragen sind offen."),
-    ],
-)
-def test_a_number_goes_with_its_noun(number, english, german):
-    assert still_open(number) == english
-    with translation.override("en"):
-        assert localized(still_open(number)) == english
-    with translation.override("de"):
-        assert localized(still_open(number)) == german
-
-
-def test_nothing_is_read_back_from_english():
-    """Words that a template could have become are words somebody wrote."""
-    with translation.override("de"):
-        assert localized("There are 2 answers to choose from.") == "There are 2 answers to choose from."
-
-
 def test_a_moment_is_the_viewers():
     said = as_message(
         "Block {block} closes at {closes_at} and ", block=1, closes_at=datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -173,25 +143,6 @@ def test_a_moment_is_the_viewers():
     assert said == "Block 1 closes at 2026-03-01 12:00 UTC and "
     with timezone.override(UTC), translation.override("de"):
         assert "01.03.2026 12:00" in localized(said)
-
-
-def test_pages_tell_a_german_what_went_wrong_with_an_upload():
-    manager = make_user()
-    project = make_project(owner=manager)
-    add_members(project, manager, role=Role.MANAGER)
-    dataset = make_records(project, ["a text"])[0].dataset
-    dataset.state = DatasetState.REFUSED
-    dataset.bad_row_count = 1
-    dataset.bad_row_report = [{"line": 3, "column": "text", "reason": TOO_LONG}]
-    dataset.save()
-    error = as_message("Nothing was stored: {reason}.", reason=bad_rows(1).sentence())
-    Job.objects.filter(pk=dataset.job_id).update(state=WorkState.FAILED, finished_at=timezone.now(), error=error)
-    client = client_of(manager)
-    one = client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
-    assert "ist länger als 20.000 Zeichen" in one
-    several = client.get(reverse("annotation:data", args=[project.slug])).content.decode()
-    assert "Nichts wurde gespeichert: 1 fehlerhafte Zeile" in several
-    assert "Nothing was stored: 1 bad row" not in several
 
 
 def test_a_refusal_is_told_on_a_page_and_stays_english_for_a_program():

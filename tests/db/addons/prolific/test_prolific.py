@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from addons.prolific.interface import PlatformFault, Prolific, StudyDraft, fault_of, platform_target
@@ -37,24 +35,6 @@ def test_a_study_is_opened_found_moved_and_discarded(interface, server):
     assert list(server.studies) == [opened.id]
 
 
-def test_both_shapes_of_a_submission_are_read(interface, server):
-    study = interface.open_draft(draft())
-    number = server.come(study.id, "somebody", code="CODE")
-    (listed,) = interface.submissions(study.id)
-    server.submissions[number] = {
-        "id": number,
-        "status": "AWAITING_REVIEW",
-        "participant": "somebody",
-        "entered_code": "CODE",
-        "bonus_payments": [100, 50.0],
-        "study": study.id,
-    }
-    (single,) = interface.submissions(study.id)
-    assert (listed.participant, listed.code, listed.state) == (single.participant, single.code, single.state)
-    assert single.bonus_cents == 150
-    assert "somebody" not in repr(single)
-
-
 @pytest.mark.parametrize("field", ["address", "description", "name", "reward_cents"])
 def test_a_refused_draft_names_our_field(interface, field):
     wrong = {"address": "http://site/", "description": None, "name": None, "reward_cents": 1}[field]
@@ -79,26 +59,6 @@ def test_what_may_have_been_done_all_the_same_is_said():
         assert not fault(status).again
     for status in (401, 403):
         assert fault(status).is_token
-
-
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        (b"", "Prolific refuses it: HTTP 400"),
-        (b"<html>", "Prolific refuses it: HTTP 400"),
-        (b"[" * 100_000, "Prolific refuses it: HTTP 400"),
-        (b'{"detail": "No."}', "Prolific refuses it: No."),
-        (b'{"message": "x", "detail": "No."}', "Prolific refuses it: No."),
-        (b'{"error": {"detail": ["One.", "Two."]}}', "Prolific refuses it: One."),
-        (b'{"error": {"detail": {"reward": ["Too low."]}}}', "Pay of a place: Prolific refuses it: Too low."),
-        (b'{"error": {"detail": {"other": {"deep": ["Why."]}}}}', "Prolific refuses it: Why."),
-        (b'{"error": {"detail": []}}', "Prolific refuses it: HTTP 400"),
-        (b'{"error": "No."}', "Prolific refuses it: HTTP 400"),
-        (json.dumps({"detail": "a\r\nb " + "x" * 900}).encode(), "Prolific refuses it: a b " + "x" * 196),
-    ],
-)
-def test_error_documents_of_every_shape_are_told(document, words):
-    assert fault(400, document).message == words
 
 
 @pytest.mark.parametrize(

@@ -58,44 +58,6 @@ def test_a_project_that_began_lately_is_judged_by_its_own_time() -> None:
     assert (found.rounds, found.questions) == (3, 30)
 
 
-def test_an_hour_of_many_answers_is_no_pace_of_a_day() -> None:
-    """Until a day has gone by, what was answered is the first day's, and no more is made of it."""
-    project = make_project()
-    answered(project, 6, hours_ago=1)
-    limited(project, labels_limit=36, price_per_label=Decimal("0.5"), currency="EUR")
-    found = label_budget_forecast(project)
-    assert found.per_day == 6
-    assert found.days in (4, 5)
-    assert found.cost_per_week == Decimal(21)
-
-
-def test_answers_of_long_ago_set_no_pace_but_count() -> None:
-    project = make_project()
-    answered(project, 2, hours_ago=24 * 30)
-    limited(project, labels_limit=10)
-    assert label_budget_forecast(project).per_day == 0
-    answered(project, 7, hours_ago=1)
-    found = label_budget_forecast(project)
-    # Over the whole week, since the project is older than that.
-    assert found.per_day == pytest.approx(1)
-    assert found.days in (0, 1)
-
-
-def test_money_ends_before_answers_do() -> None:
-    project = make_project()
-    answered(project, 4, hours_ago=24)
-    limited(project, labels_limit=1000, money_limit=Decimal(8), price_per_label=Decimal(1), currency="NOK")
-    found = label_budget_forecast(project)
-    assert found.questions == 4
-    assert found.days in (0, 1)
-
-
-def test_a_date_beyond_all_plans_is_not_named() -> None:
-    project = make_project()
-    answered(project, 1, hours_ago=24)
-    assert label_budget_forecast(limited(project, labels_limit=2_000_000_000)).ends_on is None
-
-
 def test_the_page_says_when_it_ends() -> None:
     project, manager = make_project(), make_user("manager")
     add_members(project, manager, role=Role.MANAGER)

@@ -6,12 +6,11 @@ import zipfile
 import mlcroissant
 import pytest
 
-from annotation.choices.label_types.class_sets import number_of
 from annotation.data.croissant import DESCRIPTION, FIELDS, LABELS
-from annotation.data.services.label_files import ANSWERS, TABLE_COLUMNS, export_labels
+from annotation.data.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.models import Dataset, Record
 from annotation.questions.services import labels, queue
-from tests.factories import asked_project, make_account, make_project
+from tests.factories import asked_project
 
 pytestmark = [
     pytest.mark.django_db,
@@ -83,26 +82,3 @@ def test_the_owners_columns_are_columns_of_the_answers(tmp_path):
     (row,) = mlcroissant.Dataset(jsonld=tmp_path / DESCRIPTION).records("answers")
     assert [row[f"answers/metadata.{number}"].decode() for number in (1, 2, 3)] == [name.upper() for name in names]
     assert row["answers/text"] == b"record 0"
-
-
-def test_several_classes_of_a_record_are_read_as_a_list(tmp_path):
-    sums = {"training_delta": 1e-6, "pool_account": make_account(delta_limit=1e-4)}
-    project, _, (person,) = asked_project(
-        2, question_kind="several", estimator="label_sets", labels_per_record=2, **sums
-    )
-    for places in ([0, 2], []):
-        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=number_of(places))
-    with zipfile.ZipFile(io.BytesIO(b"".join(export_labels(project=project, format="croissant")))) as archive:
-        archive.extractall(tmp_path)
-    dataset = mlcroissant.Dataset(jsonld=tmp_path / DESCRIPTION)
-    assert [field.name for field in dataset.metadata.record_sets[1].fields if field.is_array] == list(ANSWERS)
-    rows = list(dataset.records("answers"))
-    assert [row["answers/answer"] for row in rows] == [[b"sport", b"other"], []]
-    assert [row["answers/consensus"] for row in rows] == [[b"sport", b"other"], []]
-
-
-def test_a_project_without_answers_has_a_description_too(tmp_path):
-    content = b"".join(export_labels(project=make_project(), format="croissant"))
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        archive.extractall(tmp_path)
-    assert list(mlcroissant.Dataset(jsonld=tmp_path / DESCRIPTION).records("answers")) == []

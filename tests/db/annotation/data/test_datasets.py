@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
 from django.db.models.functions import Now
 from PIL import Image
@@ -198,11 +198,6 @@ def test_a_pools_labels_are_never_stored_and_a_test_sets_are():
     assert test.bad_row_report == [{"line": 3, "column": "y", "reason": "is not one of the project's classes"}]
 
 
-def test_a_test_set_asks_nobody_to_take_a_step(sent):
-    imported(b"text,label\na,music\n", role="public_test")
-    assert sent == ["annotation.tasks.import_dataset_task"]
-
-
 def test_bad_rows_are_counted_all_kept_to_a_limit_and_never_quoted(monkeypatch, caplog):
     monkeypatch.setattr(rows, "BAD_ROWS_KEPT", 3)
     caplog.set_level(logging.DEBUG)
@@ -224,10 +219,6 @@ def test_all_or_nothing_stores_nothing_and_says_where():
     )
     assert [bad["line"] for bad in dataset.bad_row_report] == [3, 4]
     assert kept_files() == []
-
-
-def test_all_or_nothing_stores_everything_when_every_row_is_good():
-    assert imported(b"text\na\nb\n", bad_rows="refuse_all").row_count == 2
 
 
 def test_a_file_without_a_good_row_is_refused():
@@ -455,21 +446,6 @@ def test_the_command_imports_here_and_now(tmp_path, capsys, sent):
         quoting=False,
     )
     assert rows_of(project.datasets.last(), "label") == [(0, 0), (1, 1)]
-
-
-def test_the_command_says_what_is_wrong(tmp_path):
-    file = tmp_path / "rows.csv"
-    file.write_bytes(b"words\na\n")
-    with pytest.raises(CommandError, match="There is no project nowhere"):
-        call_command("import_dataset", file, project="nowhere")
-    make_project(slug="here")
-    with pytest.raises(CommandError, match="no column named 'text'"):
-        call_command("import_dataset", file, project="here")
-    with pytest.raises(CommandError, match="No such file"):
-        call_command("import_dataset", tmp_path / "gone.csv", project="here")
-    file.write_bytes(b"text,n\na\n")
-    with pytest.raises(CommandError, match="No row can be used: 1 bad row"):
-        call_command("import_dataset", file, project="here", bad_rows="keep_good")
 
 
 def test_work_is_not_taken_from_somebody_who_holds_it():

@@ -49,18 +49,6 @@ def test_label_studio_gets_a_task_for_each_question():
     assert (result["type"], result["value"]) == ("choices", {"choices": ["sport"]})
 
 
-def test_a_task_lacks_nothing_that_a_line_says():
-    project = answered()
-    objects = [json.loads(line) for line in whole(project, "jsonl").decode().splitlines()]
-    for task in json.loads(whole(project, "label_studio")):
-        for annotation in task["annotations"]:
-            (result,) = annotation["result"]
-            said = {"question": task["id"], "fields": None, **task["data"], **task["meta"], **result["meta"]}
-            said |= {"answer": result["value"]["choices"][0], "answered_at": annotation["created_at"]}
-            said["current"] = not annotation["was_cancelled"]
-            assert said in objects
-
-
 def test_an_empty_project_gives_files_that_can_be_read():
     project = make_project()
     assert whole(project, "csv").decode().strip() == ",".join(TABLE_COLUMNS)

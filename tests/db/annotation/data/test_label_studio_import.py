@@ -4,12 +4,11 @@ import json
 
 import pytest
 from django.core.files.base import ContentFile
-from django.core.management import call_command
 
 from annotation.data.services import datasets
 from annotation.data.services.label_files import export_labels
 from annotation.errors import InvalidUpload
-from annotation.models import Dataset, Label, Record
+from annotation.models import Dataset, Label
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from privacy.ledger.selectors import guarantee
@@ -68,38 +67,6 @@ FULL = [
         "data": {"text": "record 2"},
     },
 ]
-FLAT = """[
-{
-  "text": "record 1",
-  "id": 2,
-  "class": "other",
-  "annotator": 1,
-  "annotation_id": 4,
-  "created_at": "2026-11-21T14:59:50.885592Z",
-  "updated_at": "2026-11-21T14:59:50.885598Z",
-  "lead_time": null
-},
-{
-  "text": "record 1",
-  "id": 2,
-  "class": "other",
-  "annotator": 2,
-  "annotation_id": 3,
-  "created_at": "2026-11-21T14:59:50.885555Z",
-  "updated_at": "2026-11-21T14:59:50.885562Z",
-  "lead_time": null
-},
-{
-  "text": "record 2",
-  "id": 3,
-  "class": "nonsense",
-  "annotator": 1,
-  "annotation_id": 5,
-  "created_at": "2026-11-21T14:59:50.885625Z",
-  "updated_at": "2026-11-21T14:59:50.885632Z",
-  "lead_time": null
-}
-]"""
 
 
 @pytest.fixture(autouse=True)
@@ -161,21 +128,6 @@ def test_private_answers_pay_from_an_account_of_their_own():
         imported(make_project(), FULL, role="charged_start")
 
 
-def test_a_flat_export_says_the_same():
-    known = imported(make_project(), FLAT, role="public_test", mapping={"label": "class"})
-    assert rows_of(known) == [("record 1", 2)]
-    assert known.bad_row_report == [{"line": 3, "column": "class", "reason": "is not one of the project's classes"}]
-
-
-def test_a_broken_list_stores_nothing():
-    dataset = imported(make_project(), json.dumps(FULL * 60)[:-1] + ", nonsense]")
-    assert (dataset.state, dataset.job.error) == (
-        "refused",
-        "file: the list of tasks is no valid JSON, or cut off, after task 120",
-    )
-    assert not Record.objects.exists()
-
-
 def test_what_we_export_comes_back_as_it_was():
     project, _, people = asked_project(3, 2, overlap=2)
     for person, choices in zip(people, ((0, 1, 2), (0, 1)), strict=True):
@@ -188,22 +140,3 @@ def test_what_we_export_comes_back_as_it_was():
     assert known.bad_row_count == 0
     second = imported(make_project(), sent, role="public_test", mapping={"annotator": people[1].username})
     assert (second.row_count, second.bad_row_count) == (2, 1)
-
-
-def test_the_command_takes_tasks_and_whose_answers_count(tmp_path, capsys):
-    project = make_project(slug="here")
-    file = tmp_path / "export.json"
-    file.write_text(json.dumps(FULL))
-    call_command("import_dataset", file, project="here", role="public_test", label_column="class", annotator="person-5")
-    shown = capsys.readouterr()
-    assert "1 row stored, 1 bad row left out" in shown.out
-    assert "line 2 class: has no answer that counts" in shown.err
-    assert rows_of(project.datasets.get()) == [("record 1", 2)]
-
-
-def test_the_command_takes_a_feature_under_another_name(tmp_path, capsys):
-    project = make_project(slug="table", data_kind="table", columns=[{"name": "age", "low": 0, "high": 9}])
-    file = tmp_path / "rows.csv"
-    file.write_text("Age (years)\n3\n")
-    call_command("import_dataset", file, project="table", feature_column=["age=Age (years)"])
-    assert project.datasets.get().records.get().payload == {"age": 3}

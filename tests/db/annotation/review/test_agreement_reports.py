@@ -1,11 +1,11 @@
 import pytest
 
-from annotation.models import Consensus, Label, Record
+from annotation.models import Consensus, Record
 from annotation.models.quality import Opinion, QualityReport
 from annotation.questions.services import labelling
-from annotation.review import selectors, services
+from annotation.review import selectors
 from annotation.review import services as comparing
-from tests.factories import make_disputed, make_project, make_user, write_settings
+from tests.factories import make_disputed, make_project, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,15 +47,3 @@ class TestComparing:
         comparing.make_report(job_id=str(report.job_id))
         report.job.refresh_from_db()
         assert (report.job.state, report.job.error) == ("failed", "Nobody has answered anything yet.")
-
-
-def test_payment_counts_accepted_answers_and_disarms_formulas(disputed):
-    project = disputed.project
-    write_settings(project, price_per_label="0.05", currency="EUR")
-    first = Label.objects.order_by("pk")[0].annotator
-    type(first).objects.filter(pk=first.pk).update(username="=cmd()")
-    services.settle(project=project, query_id=disputed.pk, choice=0, person=make_user())
-    project.refresh_from_db()
-    lines = [line.strip().split(",") for line in selectors.payments_csv(project)]
-    assert lines[1][:5] == ["'=cmd()", "1", "1", "0", "0"]
-    assert [line[6] for line in lines[1:]] == ["0.0500", "0.0000"]

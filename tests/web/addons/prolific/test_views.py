@@ -1,10 +1,9 @@
 import logging
-from uuid import uuid4
 
 import pytest
 from django.urls import reverse
 
-from addons.prolific.models import BonusSheet, CrowdStudy, CrowdVerdict, PlatformAccount
+from addons.prolific.models import CrowdStudy, CrowdVerdict, PlatformAccount
 from addons.prolific.services import studies as service
 from tests.clients import browser_of
 from tests.prolific_server import TOKEN
@@ -106,39 +105,6 @@ def test_a_rejection_and_a_return_are_told(server, published, client):
     assert set(CrowdVerdict.objects.values_list("kind", flat=True)) == {"REJECT", "RETURN"}
     foreign = client.post(at("judge_submission", published), values | {"submission": first.pk})
     assert "does not wait" in str(foreign.context["verdict_form"].errors)
-
-
-@pytest.mark.parametrize(
-    ("amounts", "words"),
-    [
-        ("", "required"),
-        ("somebody", "Line 1 is no name"),
-        ("{name},0", "Line 1 is no name"),
-        ("{name},1.005", "Line 1 is no name"),
-        ("{name},NaN", "Line 1 is no name"),
-        ("{name},1\n{name},1", "stands there twice"),
-        ("stranger,1", "Nobody of this name"),
-        ("{name},90", "costs more than"),
-    ],
-)
-def test_bonuses_that_cannot_be_paid_are_refused_by_line(server, published, client, amounts, words):
-    name = come(server, published, "ann").user.username
-    turn(published)
-    refused = client.post(at("give_bonuses", published), {"key": uuid4(), "amounts": amounts.format(name=name)})
-    assert refused.status_code == 422
-    assert words in str(refused.context["bonus_form"].errors)
-    assert not BonusSheet.objects.exists()
-
-
-def test_bonuses_come_from_a_file_with_a_heading_and_once(server, published, client):
-    name = come(server, published, "ann").user.username
-    turn(published)
-    sent = {"key": uuid4(), "amounts": f"person,amount\r\n'{name}, 1.50\r\n"}
-    for _ in range(2):
-        assert client.post(at("give_bonuses", published), sent).status_code == 302
-    turn(published)
-    assert len(server.paid) == 1
-    assert BonusSheet.objects.get().lines.get().amount_cents == 150
 
 
 def test_an_unclear_sheet_is_settled_by_a_manager(server, published, client, manager):

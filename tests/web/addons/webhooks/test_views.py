@@ -350,14 +350,6 @@ def test_an_attempt_ends_in_time_however_slowly_the_receiver_answers(project, re
     assert (delivery.state, delivery.attempts, delivery.queued_until) == (DeliveryState.WAITING, 1, None)
 
 
-def test_a_project_has_at_most_so_many_webhooks(project, receiver):
-    url = f"https://{receiver.name}/hook"
-    for _ in range(webhooks.MOST_WEBHOOKS):
-        webhooks.add_webhook(project=project, url=url, events=["round"])
-    with pytest.raises(webhooks.WebhookRefused, match="at most 20"):
-        webhooks.add_webhook(project=project, url=url, events=["round"])
-
-
 @pytest.mark.parametrize("inside", ["10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "0.0.0.0"])
 def test_a_name_that_leads_inside_by_now_gets_nothing_and_the_page_says_so(
     project, manager, receiver, settings, monkeypatch, inside

@@ -14,14 +14,12 @@ from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import timezone
 
-from annotation.budget.words import STATES, how_words, mechanism_words, reason_words
+from annotation.budget.words import how_words
 from annotation.models import Project, Role
-from annotation.people.services import limits
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
-from privacy.accounting.event import REGISTRY
 from privacy.accounting.events import (
     BernoulliScreenEvent,
     MinibatchSgdEvent,
@@ -30,7 +28,7 @@ from privacy.accounting.events import (
     TopCEvent,
 )
 from privacy.ledger import services as ledger
-from privacy.ledger.models import BudgetAccount, EntryKind
+from privacy.ledger.models import BudgetAccount
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_records, make_user
 
@@ -129,14 +127,6 @@ def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project:
     assert free.ancestor.startswith("The questions of round 3 were chosen")
 
 
-def test_every_mechanism_and_every_state_has_words() -> None:
-    # Tests may have made kinds of their own.
-    ours = {kind for kind, event in REGISTRY.items() if event.__module__.startswith("privacy.")}
-    assert {kind for kind in ours if REGISTRY[kind].words is None} == set()
-    assert mechanism_words("limits") == "limits"
-    assert {*STATES} == set(EntryKind.values)
-
-
 def test_what_runs_on_a_secret_sample_is_named(project: Project) -> None:
     inner = MinibatchSgdEvent(noise_scale=1.0, dimension=4)
     event = SecretSampleEvent(rate=0.25, inner=inner)
@@ -197,15 +187,6 @@ def test_the_page_shows_the_verdict_when_asked(project: Project, manager: User) 
     assert "was computed again" not in client.get(address).content.decode()
     page = client.get(address + "?check").content.decode()
     assert "sound. Every cost, total and hash of 3 entries was computed again." in page
-
-
-def test_the_page_is_there_in_german(project: Project, manager: User) -> None:
-    spend(project.pool_account, TOP_C, subject="round:3")
-    address = reverse("annotation:statement", args=[project.slug])
-    # The request leaves its language to the thread.
-    with translation.override("en"):
-        page = client_of(manager).get(address, headers={"Accept-Language": "de"}).content.decode()
-    assert "5 von 1.000 Datensätzen" in page
 
 
 def checker(tmp_path: Path) -> Path:
@@ -316,44 +297,3 @@ def test_rest_lists_accounts_and_entries_in_pages(spent: Project, manager: User)
     assert client.get(f"{base}/entries", {"account": "of another"}).json() == []
     document = document_of(client, f"{base}/statement")
     assert [account["chain_head"] for account in document["accounts"]] == [pool["chain_head"], answers["chain_head"]]
-
-
-def test_reasons_of_the_program_are_told_and_those_of_people_are_theirs(project: Project, manager: User) -> None:
-    second = make_user("second")
-    add_members(project, second, role=Role.MANAGER)
-    account = project.pool_account
-    ledger.charge(
-        reservation=ledger.reserve(account=account, event=SCREEN, key=uuid4(), purpose="a test"),
-        reason="the attempt ended without an output",
-    )
-    # A manager's own words stay, even where the program has a sentence like them.
-    for epsilon, reason in ((50.0, "project opened"), (51.0, "as agreed (approved by second)")):
-        ledger.change_account_limits(
-            account=account, epsilon_limit=epsilon, delta_limit=1e-6, actor=manager, reason=reason
-        )
-    limits.demand_second_manager(project=project)
-    request = limits.change_limit(
-        project=project, account=account, epsilon_limit=60.0, delta_limit=1e-6, reason="more data", actor=manager
-    )
-    assert request is not None
-    limits.approve_request(request_id=request.pk, of=project, actor=second)
-    with translation.override("de"):
-        said = [
-            reason_words(kind=kind, reason=reason, event={})
-            for kind, reason in (
-                ("charge", "the attempt ended without an output"),
-                ("grant", "project opened"),
-                ("charge", "not settled in time"),
-            )
-        ]
-        assert said == ["der Versuch endete ohne Ergebnis", "Projekt eröffnet", "nicht rechtzeitig abgerechnet"]
-    client = client_of(manager)
-    client.cookies["django_language"] = "de"
-    page = client.get(reverse("annotation:statement", args=[project.slug])).content.decode()
-    for words in (
-        "der Versuch endete ohne Ergebnis",
-        "Grund: project opened",
-        "Grund: as agreed (approved by second)",
-        "Grund: more data (bestätigt von second)",
-    ):
-        assert words in page

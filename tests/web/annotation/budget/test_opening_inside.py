@@ -8,7 +8,6 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from annotation.budget import population_sheets
 from annotation.models import Project
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
@@ -18,7 +17,6 @@ from privacy.errors import UnsoundCombination
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from tests.factories import make_user, open_population
-from tests.web.annotation.projects.test_overview import form_of
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on
 
 pytestmark = pytest.mark.django_db
@@ -75,14 +73,6 @@ def test_the_wizard_opens_a_project_inside_a_population(owner, client):
     assert (quota.population, quota.records_per_person) == (population, 2)
 
 
-def test_a_project_that_chooses_none_is_outside(owner, client):
-    opened(owner)
-    go_on(client, EXPERTS, WizardStep.TASK, **TASK)
-    go_on(client, EXPERTS, WizardStep.BUDGET, population="", records_per_person="2")
-    client.post(at(EXPERTS, WizardStep.CHECK))
-    assert quota_of(Project.objects.get().pool_account) is None
-
-
 def test_only_populations_that_fit_are_offered(owner, client, settings):
     opened(owner), opened(owner, "Sums", filter="pure"), opened(owner, "Notes", unit="record")
     opened(make_user("somebody else"), "Foreign")
@@ -99,13 +89,6 @@ def test_only_populations_that_fit_are_offered(owner, client, settings):
     form = budget_form(client, CROWD)
     assert offered(form) == [""]
     assert "another key of pseudonyms" in form.unfitting["Patients"]
-
-
-def test_an_account_of_rhos_is_offered_no_sum_of_epsilons(owner, client):
-    opened(owner, "Sums", filter="pure")
-    rhos = population_sheets.SharingTerms(unit="record", filter="zcdp", epsilon_limit=1.0)
-    population = population_sheets.populations_of(owner).get()
-    assert "sums rhos" in population_sheets.rule_against(population, rhos, 1)
 
 
 @pytest.mark.slow
@@ -131,24 +114,6 @@ def test_a_number_nobody_declared_and_a_population_of_others_are_refused(owner, 
     refused = go_on(client, EXPERTS, WizardStep.BUDGET, population=foreign.slug, records_per_person="1")
     assert refused.context["membership"].errors.keys() == {"population"}
     assert "Foreign" not in refused.content.decode()
-
-
-def test_who_manages_none_reads_what_that_means(client):
-    page = client.get(at(EXPERTS, WizardStep.BUDGET)).content.decode()
-    assert "A new project is outside any common limit" in page
-    assert 'name="population"' not in page
-
-
-def test_the_one_page_opens_a_project_inside_a_population(owner, client):
-    population = opened(owner)
-    address = reverse("annotation:new_project", args=[EXPERTS])
-    sent = form_of(EXPERTS, population=population.slug)
-    assert client.post(address, sent | {"show": "1"}).context["membership"]["population"].value() == population.slug
-    refused = client.post(address, sent)
-    assert refused.status_code == 422
-    assert "how many records of one person" in refused.content.decode()
-    client.post(address, sent | {"records_per_person": "3"})
-    assert quota_of(Project.objects.get().pool_account).records_per_person == 3
 
 
 def test_the_random_project_beside_one_of_a_population_begins_inside(owner, client):

@@ -252,10 +252,6 @@ class TestUploadsTogether:
         (price,) = [text for text in buttons(page) if text.startswith("Send it through the gate again")]
         assert price.startswith("Send it through the gate again for ε 0.500")
 
-    def test_the_planner_knows_that_all_share_one_price(self, web, running_on):
-        plan = web.get(reverse("learner:plan", args=[running_on.slug])).content.decode()
-        assert "Uploads the gate can take" not in plan
-
 
 class TestAgain:
     def test_a_gate_that_failed(self, web, crowd):
@@ -396,15 +392,6 @@ class TestTextsThatDoNotRepeat:
         for help_words in ("L4 and L5", "a longer window", "experts instead of a crowd", "version 0 alone"):
             assert help_words in shown
         assert page.context["window"] is None or page.context["window"] > 5
-
-    def test_a_source_that_repeats_enough_needs_no_help(self, web, crowd):
-        price = charges.gate_charge(crowd)
-        asked = {"source": "numbers", "epsilon": price.epsilon, "delta": 1e-6}
-        asked |= {"records": 10_000_000, "different_texts": 20_000, "most_frequent": 90_000}
-        page = web.get(reverse("annotation:gate", args=[crowd.slug]), asked)
-        assert page.context["window"] == 1
-        assert "pass at once" in page.content.decode()
-        assert "What helps where texts hardly repeat" not in page.content.decode()
 
 
 def test_what_can_be_sent_has_a_price_or_is_known_to_be_free():

@@ -266,14 +266,6 @@ class TestPages:
     def browser(self, manager):
         return browser_of(manager)
 
-    def test_the_data_page_offers_it_where_there_are_many_answers(self, project, browser, settings):
-        data, page = (reverse(f"annotation:{name}", args=[project.slug]) for name in ("data", "exports"))
-        assert page not in browser.get(data).content.decode()
-        settings.EXPORT_PREPARED_FROM = 3
-        shown = browser.get(data).content.decode()
-        assert page in shown
-        assert reverse("annotation:download_labels", args=[project.slug, "csv"]) not in shown
-
     def test_a_file_is_asked_for_followed_and_fetched(self, project, browser):
         page = reverse("annotation:exports", args=[project.slug])
         assert browser.post(page, {"format": "none"}).status_code == 422

@@ -1,13 +1,10 @@
 import io
 import re
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from annotation.choices.policies import labels_of_first_model
@@ -70,9 +67,6 @@ class TestRest:
         assert send(program, crowd, FEW, confirm_few="true").status_code == 202
         assert Dataset.objects.count() == 1
 
-    def test_enough_go_on_without_a_word(self, crowd, owner):
-        assert send(Program(owner, crowd), crowd, ENOUGH).status_code == 202
-
     def test_others_read_the_same_before_and_after(self, crowd, owner):
         """What refuses looked at private rows, so nobody else may see that it did."""
         people = {role: make_user() for role in (Role.MANAGER, Role.ENGINEER, Role.ANNOTATOR)}
@@ -133,25 +127,6 @@ class TestPage:
         refused = web.post(reverse("annotation:data", args=[crowd.slug]), fields | {"file": file})
         assert refused.status_code == 422
         assert stored(crowd) == (0, 0, 0, 0)
-
-    def test_where_enough_pass_nothing_is_asked(self, crowd, owner):
-        web = browser_of(owner)
-        address, page = self.look(web, crowd, ENOUGH)
-        assert 'name="confirm_few"' not in page.content.decode()
-        agreed = MAPPING | {"upload": "1", "agreed": page.context["agreed"]}
-        assert web.post(address, agreed).status_code == 302
-
-
-def test_the_command_refuses_too_few(crowd, tmp_path: Path):
-    file = tmp_path / "log.csv"
-    file.write_bytes(FEW)
-    named = {"project": crowd.slug, "text_column": "text", "contributor_column": "contributor", "stdout": io.StringIO()}
-    with pytest.raises(CommandError, match=r"About 4\.0 texts .* needs 8"):
-        call_command("import_dataset", str(file), **named)
-    assert stored(crowd) == (0, 0, 0, 0)
-    assert not default_storage.exists(f"datasets/{crowd.pk}")
-    call_command("import_dataset", str(file), confirm_few=True, **named)
-    assert Dataset.objects.get().state == "ready"
 
 
 def test_a_long_file_is_read_until_enough_pass(crowd, monkeypatch):

@@ -5,8 +5,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
-from annotation.choices.rules import hides_selection
-from annotation.models import Label, Project, Query, RecordPost, Role
+from annotation.models import Label, Query, RecordPost, Role
 from annotation.people.services import members
 from annotation.work.services.tokens import Scope
 from tests import streaming
@@ -70,112 +69,6 @@ def test_a_long_key_and_a_large_body_are_refused(manager, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 10
     assert post(client, project, streaming.rows(1)).status_code == 413
     assert not RecordPost.objects.exists()
-
-
-FORM = {
-    "name": "Frauds",
-    "question": "Is this fraud?",
-    "classes": "honest\nfraud",
-    "data_kind": "table",
-    "columns": "amount: 0 to 10\ncountry: NO, SE",
-}
-
-
-def shown_in(page):
-    form = page.context["form"]
-    shown = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
-    return {name: value for name, value in shown.items() if value is not None}
-
-
-@pytest.mark.parametrize("preset", ["fraud-stream", "full-information-ogd", "confirm-or-reject"])
-def test_each_preset_opens_from_its_form_as_it_is_shown(manager, client, preset):
-    client.force_login(manager)
-    url = reverse("annotation:new_project", args=[preset])
-    page = client.get(url)
-    shown = shown_in(page)
-    answer = client.post(url, shown | FORM)
-    assert answer.status_code == 302, answer.context["form"].errors
-    project = Project.objects.get()
-    assert (project.arrival, project.preset) == ("stream", preset)
-    assert b"pays once" in page.content
-
-
-def test_a_form_names_the_rule_that_is_broken(manager, client):
-    client.force_login(manager)
-    url = reverse("annotation:new_project", args=["fraud-stream"])
-    shown = shown_in(client.get(url)) | FORM
-    refused = client.post(url, shown | {"window_denominator": ""})
-    assert refused.status_code == 422
-    assert "fixed public number" in refused.context["form"].errors["window_denominator"][0]
-    hidden = {"window_denominator": 25, "training_epsilon": 4.0}
-    assert client.post(url, shown | hidden).status_code == 302
-    project = Project.objects.get()
-    assert hides_selection(project.settings)
-    assert project.window_denominator == 25
-    visible = {"name": "Other", "update_policy": "flmb", "window_denominator": "", "training_epsilon": 1.3}
-    visible["training_delta"] = 4.9e-6
-    assert client.post(url, shown | visible).status_code == 302
-
-
-def test_the_price_of_a_stream_of_confirmations_is_compared_with_the_limit_in_the_form(manager, client):
-    client.force_login(manager)
-    url = reverse("annotation:new_project", args=["confirm-or-reject"])
-    shown = shown_in(client.get(url)) | FORM
-    refused = client.post(url, shown | {"training_epsilon": 3.0})
-    assert refused.status_code == 422
-    assert "more than the limit" in refused.context["form"].errors["pool_epsilon"][0]
-    assert not Project.objects.exists()
-
-
-CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "estimator": "running_sums", "update_policy": "flmb"}
-
-
-@pytest.mark.parametrize(
-    ("preset", "choices", "there", "gone"),
-    [
-        ("fraud-stream", {}, {"screen_high", "training_delta", "moment_share"}, {"selection_epsilon"}),
-        ("fraud-stream", {"selection": "all"}, {"window_length"}, {"screen_high", "drop_unselected"}),
-        ("fraud-stream", {"update_policy": "flsw_hidden"}, {"window_denominator"}, set()),
-        ("fraud-stream", {"update_policy": "flmb"}, {"window_length"}, {"window_denominator"}),
-        ("fraud-stream", {"data_kind": "text"}, {"feature_dimension"}, {"columns"}),
-        ("confirm-or-reject", {"selection": "all"}, {"columns", "moment_share"}, {"feature_dimension", "screen_high"}),
-    ],
-)
-def test_the_form_shows_the_settings_of_its_choices_without_a_script(manager, client, preset, choices, there, gone):
-    client.force_login(manager)
-    url = reverse("annotation:new_project", args=[preset])
-    page = client.post(url, CHOICES | choices | {"show": "1", "name": "Typed"})
-    assert page.status_code == 200
-    form = page.context["form"]
-    assert there <= form.fields.keys()
-    assert not gone & form.fields.keys()
-    assert form["name"].value() == "Typed"
-    assert b"Nothing is opened yet" in page.content
-    assert not Project.objects.exists()
-
-
-def test_nobody_opens_a_stream_whose_settings_they_never_saw(manager, client):
-    client.force_login(manager)
-    url = reverse("annotation:new_project", args=["fraud-stream"])
-    first = client.get(url)
-    sent = shown_in(first) | FORM | {"shown": first.context["form"].shown, "selection": "all"}
-    assert client.post(url, sent).context["changed"]
-    assert not Project.objects.exists()
-    again = client.post(url, sent)
-    sent = shown_in(again) | {"shown": again.context["form"].shown}
-    assert client.post(url, sent).status_code == 302
-    project = Project.objects.get()
-    assert (project.selection, "screen_high" in project.settings) == ("all", False)
-
-
-def test_boxes_that_were_not_on_the_page_keep_their_default(manager, client):
-    client.force_login(manager)
-    url = reverse("annotation:new_project", args=["fraud-stream"])
-    sent = {"shown": "table,all,running_sums,flmb", "show": "1"} | CHOICES
-    form = client.post(url, sent).context["form"]
-    assert form["drop_unselected"].value() is True
-    sent = sent | {"shown": "table,bernoulli_screen,running_sums,flmb"}
-    assert client.post(url, sent).context["form"]["drop_unselected"].value() is False
 
 
 PAGES = (

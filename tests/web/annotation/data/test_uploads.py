@@ -92,17 +92,6 @@ def test_what_was_looked_at_is_uploaded_once_as_it_was_mapped(manager: User) -> 
     assert Dataset.objects.count() == 1
 
 
-def test_the_last_mapping_is_suggested_again(manager: User) -> None:
-    project = managed(manager)
-    address = look(manager, project, b"a,b\nx,y\n")
-    assert "The rows cannot be shown yet" in browser_of(manager).get(address).content.decode()
-    browser_of(manager).post(address, {**WRITTEN, "text": "b", "upload": "1"})
-    look(manager, project, b"b,text\nx,y\n")
-    assert UploadDraft.objects.get().mapping["text"] == "b"
-    look(manager, project, b"text,c\nx,y\n")
-    assert UploadDraft.objects.latest("created_at").mapping["text"] == "text"
-
-
 def test_another_way_of_reading_brings_other_columns(manager: User) -> None:
     project = managed(manager)
     address = look(manager, project, b"text;b,c\nhello;x,y\n")
@@ -139,36 +128,6 @@ def test_an_encoding_is_chosen_on_the_page_and_never_guessed(manager: User) -> N
     assert list(dataset.records.values_list("text", flat=True)) == ["Grüße"]
     back = look(manager, project, "text\nnaïve\n".encode("utf-16-le"), encoding="utf-16-le")
     assert "naïve" in client.get(back).content.decode()
-
-
-@pytest.mark.parametrize("button", ["look", "upload"])
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("pool.csv", "Größe;text\n3;hello\n".encode("windows-1252")),
-        ("pool.tsv", "text\tGröße\nhello\t3\n".encode("windows-1252")),
-        ("pool.jsonl", '{"text": "hello", "Größe": 3}\n'.encode("windows-1252")),
-        ("pool.jsonl", b'{"text": "hello", "\\ud800": 3}\n'),
-        ("pool.jsonl", b'{"text": "hello", "a\\u0000b": 3}\n'),
-        ("pool.json", '[{"data": {"text": "hello", "Größe": 3}}]'.encode("windows-1252")),
-    ],
-)
-def test_a_header_in_another_encoding_is_refused_at_the_encoding(manager: User, name: str, data: bytes, button) -> None:
-    project = managed(manager)
-    form = {"file": SimpleUploadedFile(name, data), "role": "pool", "bad_rows": "keep_good", "has_header": "on"}
-    page = browser_of(manager).post(reverse("annotation:data", args=[project.slug]), {**form, button: "1"})
-    assert page.status_code == 422
-    assert list(page.context["form"].errors) == ["encoding"]
-    assert not UploadDraft.objects.exists()
-    assert not Dataset.objects.exists()
-    if b"\\u" not in data:
-        assert "choose windows-1252" in page.content.decode()
-        file = SimpleUploadedFile(name, data)
-        page = browser_of(manager).post(
-            reverse("annotation:data", args=[project.slug]),
-            {**form, "file": file, button: "1", "encoding": "windows-1252"},
-        )
-        assert page.status_code == 302
 
 
 def test_a_sheet_of_a_workbook_is_chosen_and_read(manager: User) -> None:

@@ -43,20 +43,6 @@ def test_gates_are_compared_by_price_and_one_is_chosen(crowd, program):
     assert program.get(at).json()["settings"]["gate_k"] == chosen["gate_k"]
 
 
-def test_what_is_no_plan_and_no_gate_is_refused(crowd, program):
-    at = f"projects/{crowd.slug}/gate"
-    assert "Give all three numbers." in program.get(at, source="numbers", records=5).json()["detail"]
-    assert program.get(at, epsilon=0).status_code == 422
-    assert program.post(at, {"gate_kind": "sieve", "gate_epsilon": 1}).status_code == 422
-    far = program.post(at, {"gate_kind": "threshold", "gate_epsilon": 50, "gate_delta": 0.1, "gate_floor": 2})
-    assert far.status_code == 422
-    make_records(crowd, ["play jazz"], state="receiving")
-    frozen = program.post(at, own_settings(crowd.settings))
-    assert (frozen.status_code, frozen.json()["title"]) == (409, "Conflict")
-    assert "This project's gate is in use" in frozen.json()["code"]
-    assert program.get(at).json()["is_frozen"]
-
-
 def test_an_upload_is_counted_for_the_plan(crowd, program, monkeypatch):
     monkeypatch.setattr(gates, "SURVEYED_ROWS", -1)
     dataset = make_records(crowd, ["play jazz", "play jazz"])[0].dataset

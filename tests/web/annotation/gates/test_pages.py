@@ -1,24 +1,19 @@
-import math
 import re
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
-from django.utils import translation
 
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
 from annotation.gates import services as gates
 from annotation.models import Dataset, Project, Query, Role, Survey
 from annotation.people.services import members
-from annotation.projects.forms.opening import NORMALIZER_CHOICES
 from annotation.projects.services import opening
 from annotation.questions.services import queue
-from privacy.gate.normalizers import Normalizer
-from privacy.gate.planning import PAPER_EPSILONS, PAPER_RATES
 from tests.clients import browser_of
-from tests.factories import make_records, make_user, receive_upload, write_settings
+from tests.factories import make_records, receive_upload, write_settings
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -180,31 +175,6 @@ def test_annotators_read_what_their_gate_does(
     assert unsaid not in receipt
 
 
-def test_the_annotation_budget_is_set_and_shown_by_managers(crowd: Project, manager: User) -> None:
-    url = reverse("annotation:label_budget", args=[crowd.slug])
-    client = browser_of(manager)
-    assert "without a limit" in text_of(client.get(reverse("annotation:data", args=[crowd.slug])))
-    for bad in ({"money_limit": 5}, {"labels_limit": -1}, {"currency": "euros"}, {"price_per_label": 0}):
-        assert client.post(url, bad).status_code == 422, bad
-    good = {"money_limit": "5.00", "price_per_label": "0.02", "labels_limit": 1000, "currency": "eur"}
-    html = text_of(client.post(url, good, follow=True))
-    assert "0 answers so far; 0 of at most 250 are asked for." in html
-    assert "They cost 0.00 EUR." in html
-    engineer = make_user()
-    members.add_member(project=crowd, user=engineer, role=Role.ENGINEER)
-    assert browser_of(engineer).get(url).status_code == 404
-
-
-def test_a_secret_sample_takes_a_price_and_no_limit(manager: User) -> None:
-    project = opened(manager, "pool-experts", selection="secret_sample")
-    url = reverse("annotation:label_budget", args=[project.slug])
-    assert "stopping would tell" in text_of(browser_of(manager).get(url))
-    values = {"labels_limit": 7, "money_limit": 9, "price_per_label": "0.5", "currency": "EUR"}
-    assert browser_of(manager).post(url, values).status_code == 302
-    project.refresh_from_db()
-    assert (project.labels_limit, project.money_limit, str(project.price_per_label)) == (None, None, "0.5000")
-
-
 def test_both_gates_stand_side_by_side_at_one_price(crowd: Project, manager: User) -> None:
     response = browser_of(manager).get(page(crowd), {"source": "synthetic"})
     offered, other_kind = response.context["best_of_each"]
@@ -220,53 +190,6 @@ def test_both_gates_stand_side_by_side_at_one_price(crowd: Project, manager: Use
     for row in (first, second):
         assert f"{row.texts:,.0f}" in section
     assert "Side by side" in text_of(browser_of(manager).get(page(crowd)))
-
-
-def test_the_published_table_has_both_accountings(crowd: Project, manager: User) -> None:
-    html = text_of(browser_of(manager).get(page(crowd)))
-    table = html[html.index("The published table, by both") :]
-    table = table[: table.index("</details>")]
-    assert table.count("<tr>") == 1 + 16
-    assert table.count("no proof") == 4 * sum(
-        epsilon < -math.log1p(-rate) for rate in PAPER_RATES for epsilon in PAPER_EPSILONS
-    )
-
-
-def test_every_level_shows_what_annotators_would_see_and_can_be_chosen(crowd: Project, manager: User) -> None:
-    client = browser_of(manager)
-    html = text_of(client.get(page(crowd)))
-    section = html[html.index("What annotators see") :]
-    for shown in (
-        "Set an alarm for 7:30 on Monday!",
-        "set an alarm for 7 30 on monday",
-        "&lt;number&gt; &lt;weekday&gt;",
-    ):
-        assert shown in section
-    assert section.count("Show this much") == len(Normalizer) - 1
-    form = section[section.rindex("<form") :]
-    values = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form)) | {"csrfmiddlewaretoken": ""}
-    last = list(Normalizer)[-1]
-    assert values["normalizer"] == last
-    client.post(page(crowd), values)
-    crowd.refresh_from_db()
-    assert (crowd.normalizer, crowd.gate_k, crowd.gate_kind) == (last, 20, "k_anonymity")
-    assert "describe no gate" in text_of(client.post(page(crowd), values | {"normalizer": "L9"}, follow=True))
-
-
-def test_shares_at_each_k_are_those_of_the_upload_and_marked(crowd: Project, manager: User) -> None:
-    texts = ["often"] * 60 + [f"twice {n // 2}" for n in range(60)] + [f"once {n}" for n in range(80)]
-    dataset = make_records(crowd, texts)[0].dataset
-    for number, record in enumerate(dataset.records.order_by("row_number")):
-        type(record).objects.filter(pk=record.pk).update(contributor=number.to_bytes(16, "big"))
-    response = browser_of(manager).get(page(crowd), {"source": dataset.pk})
-    said = {row.k: row for row in response.context["said"]}
-    assert (said[2].texts, said[5].texts, said[100].texts) == (31, 1, 0)
-    assert said[2].contribution_share == pytest.approx(120 / 200)
-    assert said[50].text_share == pytest.approx(1 / 111)
-    html = text_of(response)
-    section = html[html.index("How often texts are said") :]
-    assert NOT_PRIVATE in section[: section.index("<table")]
-    assert "counted exactly" in html
 
 
 def test_a_large_upload_is_counted_whole_by_a_worker(
@@ -313,13 +236,3 @@ def test_a_count_that_breaks_says_so_without_quoting_and_may_be_tried_again(
     monkeypatch.undo()
     again = gates.start_survey(dataset=dataset)
     assert again.pk != job.pk
-
-
-def test_a_german_reader_reads_german_about_every_rule_for_texts(crowd: Project, manager: User) -> None:
-    german = browser_of(manager).get(page(crowd), headers={"accept-language": "de"}).content.decode()
-    assert "der Text, wie er getippt wurde" in german
-    assert "the text as it was typed" not in german
-    with translation.override("de"):
-        told = dict(NORMALIZER_CHOICES)
-        assert str(told["L1"]).startswith("L1: die Wörter in Kleinschreibung, ohne Satzzeichen (“")
-        assert len({str(words) for words in told.values()}) == len(Normalizer)

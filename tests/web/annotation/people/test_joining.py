@@ -13,13 +13,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused, TooOften
+from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused
 from annotation.models import Assignment, Membership, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.people.services import crowd_links, invitations, members
 from annotation.projects.services import kinds
 from annotation.questions.services import labelling, labels, queue
-from annotation.work.services import idempotency
 from tests.factories import add_members, make_candidates, make_project, make_user, open_preset
 
 pytestmark = pytest.mark.django_db
@@ -383,21 +382,3 @@ def test_answers_before_the_link_do_not_count(crowd, manager):
     second = crowd_links.join(link=make_link(crowd, manager), pid="p")
     second.created_at = timezone.now()
     assert (labelling.answers_of(first), labelling.answers_of(second)) == (1, 0)
-
-
-def test_tries_are_counted_by_window():
-    for _ in range(3):
-        idempotency.count_try(what="x", who="a", limit=3, seconds=60)
-    with pytest.raises(TooOften):
-        idempotency.count_try(what="x", who="a", limit=3, seconds=60)
-    idempotency.count_try(what="x", who="b", limit=3, seconds=60)
-    idempotency.count_try(what="y", who="a", limit=3, seconds=-1)
-    idempotency.count_try(what="y", who="a", limit=1, seconds=60)
-    assert idempotency.forget_old_tries() == 0
-
-
-def test_a_refusal_speaks_the_readers_language(crowd, manager):
-    client = web(manager)
-    client.cookies["django_language"] = "de"
-    page = client.get(reverse("annotation:join", args=["wrong"]))
-    assert "Diese Einladung gibt es nicht" in page.content.decode()

@@ -1,6 +1,5 @@
 import pytest
 from allauth.account.models import EmailAddress
-from django.test import Client
 from django.urls import resolve, reverse
 from django.utils import translation
 
@@ -49,14 +48,6 @@ def test_a_person_chooses_what_comes_by_mail(manager):
     assert set(wrong.context["form"].errors) == {"language"}
 
 
-def test_letters_follow_the_language_of_the_preferences(manager):
-    web(manager).post(reverse("preferences"), {"language": "de", "zone": "Europe/Berlin"})
-    kept = MailChoice.objects.get(person=manager)
-    assert (kept.language, kept.wanted) == ("de", True)
-    Client().post(reverse("preferences"), {"language": "de", "zone": "Europe/Berlin"})
-    assert MailChoice.objects.count() == 1
-
-
 def test_an_invitation_goes_by_mail_and_its_link_can_be_copied(project, manager):
     address = reverse("annotation:invitations", args=[project.slug])
     page = web(manager).post(address, FORM | {"address": "ann@example.org", "language": "de"})
@@ -84,19 +75,6 @@ def test_a_mail_is_for_one_person_and_not_in_bulk(project, manager, monkeypatch)
     answers = [web(manager).post(address, wanted).status_code for _time in range(3)]
     assert answers == [200, 200, 429]
     assert Letter.objects.count() == 2
-
-
-def test_a_site_without_a_mail_server_says_so_and_offers_the_link(project, manager, settings):
-    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-    address = reverse("annotation:invitations", args=[project.slug])
-    page = web(manager).get(address)
-    assert "This site sends no mail" in page.content.decode()
-    assert "send it yourself" in page.content.decode()
-    assert not {"address", "language"} & set(page.context["form"].fields)
-    made = web(manager).post(address, FORM | {"address": "ann@example.org", "language": "en"})
-    assert "data-copy" in made.content.decode()
-    assert not Letter.objects.exists()
-    assert "This site sends no mail" in web(manager).get(reverse("annotation:mails")).content.decode()
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

@@ -135,33 +135,6 @@ def test_a_comment_is_read_without_an_answer_and_the_log_says_who(project, peopl
     assert kinds[-2:] == ["comment", "read"]
 
 
-TOO_MUCH = "at most 1000 characters"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [(" ", "Write something first."), ("x" * 1001, TOO_MUCH), ("x\0", "Null characters are not allowed.")],
-)
-def test_nothing_and_too_much_are_refused_in_words(project, people, manager, turn, text, words):
-    annotator, boss = browser_of(people[0]), browser_of(manager)
-    told = annotator.get(write_back(project, annotator, turn.query_id, comment=text)["Location"]).content.decode()
-    assert words in told
-    assert not Report.objects.exists()
-    write_back(project, annotator, turn.query_id, comment=WORDS)
-    told = boss.get(settle(project, boss, reply="1", comment=text)["Location"]).content.decode()
-    assert words in told
-    assert Report.objects.get().resolved_at is None
-    assert not Action.objects.filter(route="annotation:resolve").exists()
-
-
-def test_an_end_of_a_line_is_one_letter_as_in_the_browser_that_counts_them(project, people, manager, turn):
-    lines = "\r\n".join(["x"] * 500)
-    write_back(project, browser_of(people[0]), turn.query_id, comment=lines)
-    settle(project, browser_of(manager), reply="1", comment=lines)
-    said = Report.objects.get()
-    assert {said.comment, said.reply} == {"\n".join(["x"] * 500)}
-
-
 def test_a_reply_to_a_flag_stands_beside_no_answer(project, people, manager):
     held = queue.claim_next(project=project, user=people[0])
     flags.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")

@@ -26,7 +26,6 @@ from tests.factories import (
     add_members,
     answer_once,
     asked_project,
-    make_account,
     make_annotators,
     make_candidates,
     make_project,
@@ -222,29 +221,6 @@ class TestEmpty:
         assert 'hx-trigger="every 4s"' in html
         assert 'http-equiv="refresh"' in html
         return html
-
-    def test_before_the_first_question(self, project, web):
-        assert "The first questions are being prepared" in self.empty(web, project)
-
-    def test_between_rounds(self, project, web, annotator):
-        open_records(project, 1)
-        labels.submit_label(assignment=queue.claim_next(project=project, user=annotator), choice=0)
-        assert "Every question so far is answered" in self.empty(web, project)
-
-    def test_others_still_answer(self):
-        project, _, (person,) = asked_project(overlap=2)
-        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
-        assert "You have answered everything" in self.empty(browser_of(person), project)
-
-    def test_paused(self):
-        project = make_project(state="paused")
-        (person,) = make_annotators(project, 1)
-        assert "This project is paused" in self.empty(browser_of(person), project)
-
-    def test_budget_spent(self):
-        project = make_project(pool_account=make_account(epsilon_limit=0.5), training_epsilon=1.0)
-        (person,) = make_annotators(project, 1)
-        assert "learned all it may" in self.empty(browser_of(person), project)
 
     def test_quiet_hours_and_the_next_day_are_told_by_the_viewers_clock(self):
         """The site's clock is UTC: Kathmandu is five hours and three quarters ahead of it all year."""

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from annotation.models import Membership, Query, Role
+from annotation.models import Query, Role
 from annotation.questions.services import labels, queue
 from tests.clients import program_of
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
@@ -42,13 +42,6 @@ def program(project):
     return ask
 
 
-def test_rows_of_who_has_left(program, project, ids, people):
-    Membership.objects.get(project=project, user=people[0]).delete()
-    (row,) = program("GET", f"questions?annotator={people[0].get_username()}").json()["questions"]
-    assert row["id"] == ids[0]
-    assert program("GET", f"questions?assigned={people[0].get_username()}").status_code == 422
-
-
 def test_rows_are_narrowed_down_by_names(program, ids, people):
     answered = program("GET", f"questions?choice=music&annotator={people[0].get_username()}").json()
     assert answered["before"] is None
@@ -79,11 +72,6 @@ def test_one_question_comes_with_all_that_happened_to_it(program, ids, people):
     assert [one["when"] for one in happened] == sorted(one["when"] for one in happened)
     for nowhere in ("0", "x", "changes", str(ids[2] + 1)):
         assert program("GET", f"questions/{nowhere}").status_code in (404, 405)
-
-
-def test_a_hidden_check_is_no_question_to_look_at(program, ids):
-    Query.objects.filter(pk=ids[1]).update(state="gold")
-    assert program("GET", f"questions/{ids[1]}").status_code == 404
 
 
 def test_changes_come_out_in_the_table(program, ids, people):

@@ -1,7 +1,7 @@
 import pytest
 from django.urls import reverse
 
-from annotation.models import Project, ProjectState, Query, Record, Role
+from annotation.models import Project, ProjectState, Role
 from annotation.models.quality import Review
 from annotation.questions.services import labels, queue
 from tests.clients import browser_of
@@ -33,21 +33,6 @@ def test_nothing_is_leased_in_an_archive(disputed, role):
     Project.objects.filter(pk=disputed.pk).update(state=ProjectState.ACTIVE)
     assert 'id="decide"' in client.get(page).content.decode()
     assert Review.objects.count() == 1
-
-
-def test_a_long_record_is_there_to_its_last_word_wherever_somebody_decides_about_it(disputed):
-    """Headings are cut; what stands below one is not."""
-    text = f"{'word ' * 500}the end"
-    Record.objects.update(text=text)
-    boss, query = disputed.memberships.first().user, Query.objects.get()
-    add_members(disputed, boss, role=Role.MANAGER)
-    client = browser_of(boss)
-    for name, arguments in (("review", []), ("question", [query.pk]), ("own_answers", [])):
-        shown = client.get(reverse(f"annotation:{name}", args=[disputed.slug, *arguments])).content.decode()
-        assert "The whole text" in shown, name
-        assert text in shown, name
-    Record.objects.update(text=text[-2000:])
-    assert "The whole text" not in client.get(reverse("annotation:review", args=[disputed.slug])).content.decode()
 
 
 def test_whoever_decides_reads_what_each_class_means(disputed):
