@@ -5,11 +5,7 @@ from django.shortcuts import get_object_or_404
 
 from annotation import selectors
 from annotation.errors import ProjectClosed
-from annotation.models import (
-    Project,
-    ProjectState,
-    Role,
-)
+from annotation.models import Project, ProjectState, Role
 
 CLOSED = (ProjectState.ARCHIVED, ProjectState.DELETED)
 REVIEWERS = (Role.MANAGER, Role.REVIEWER)

@@ -148,10 +148,7 @@ def desks_of(user: Person) -> QuerySet[Project]:
     done = Assignment.objects.filter(
         annotator=user.pk, project=OuterRef("pk"), state=AssignmentState.LABELLED, finished_at__gte=midnight()
     )
-    returned = Report.objects.filter(
-        project=OuterRef("pk"),
-        annotator=user.pk,
-    ).filter(UNREAD_BY_ANNOTATOR)
+    returned = Report.objects.filter(project=OuterRef("pk"), annotator=user.pk).filter(UNREAD_BY_ANNOTATOR)
     return projects_of(user).annotate(
         sent_back=CountOf(returned.values("pk")),
         is_annotator=Exists(annotator),

@@ -287,10 +287,7 @@ def main() -> None:
         from dpal_site.wsgi import application  # noqa: PLC0415 - reads the environment
 
         Master(
-            listener,
-            application,
-            workers=options.workers,
-            threads=env.int("WEB_THREADS", 4, validate=AT_LEAST_ONE),
+            listener, application, workers=options.workers, threads=env.int("WEB_THREADS", 4, validate=AT_LEAST_ONE)
         ).run()
     finally:
         shutil.rmtree(counts, ignore_errors=True)

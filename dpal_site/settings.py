@@ -152,7 +152,7 @@ TEMPLATES = [
             ],
             "builtins": ["annotation.templatetags.reads"],
         },
-    },
+    }
 ]
 
 if EMBEDDED:
@@ -186,10 +186,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "annotation:projects"
 LOGOUT_REDIRECT_URL = "login"
-AUTHENTICATION_BACKENDS = [
-    "dpal_site.accounts.logins.ByUserName",
-    "dpal_site.accounts.logins.ByEmail",
-]
+AUTHENTICATION_BACKENDS = ["dpal_site.accounts.logins.ByUserName", "dpal_site.accounts.logins.ByEmail"]
 
 # Who may open an account: whoever holds an invitation, or with SIGNUP=open everybody.
 SIGNUP = env.str("SIGNUP", "invited", validate=one_of_words("invited", "open"))
@@ -243,7 +240,7 @@ SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {
             }
         ]
         if OIDC_ISSUER
-        else [],
+        else []
     }
 }
 # Pages load what the site itself serves, no inline script or style, and nothing of another host.

@@ -12,7 +12,7 @@ BEAT_SCHEDULE = {
         "task": "addons.language_models.tasks.start_machines_task",
         "schedule": 30.0,
         "options": {"expires": 30},
-    },
+    }
 }
 HEAVY_TASKS = ("addons.language_models.tasks.answer_by_machine_task",)
 

@@ -14,14 +14,7 @@ from addons.prolific.costs import in_cents
 from addons.prolific.models import REJECTION_REASONS, VerdictKind
 from addons.prolific.services.accounts import LETTERS_OF_TOKENS
 from addons.prolific.services.bonuses import MOST_LINES
-from addons.prolific.services.studies import (
-    LEAST_MESSAGE,
-    MOST_DAYS,
-    MOST_MESSAGE,
-    MOST_MINUTES,
-    MOST_PAY,
-    MOST_PLACES,
-)
+from addons.prolific.services.studies import LEAST_MESSAGE, MOST_DAYS, MOST_MESSAGE, MOST_MINUTES, MOST_PAY, MOST_PLACES
 
 
 class AccountForm(forms.Form):

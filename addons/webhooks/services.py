@@ -222,12 +222,7 @@ def send_message_again(*, delivery: WebhookDelivery) -> None:
     with transaction.atomic():
         settled = WebhookDelivery.objects.filter(pk=delivery.pk, webhook__removed_at=None)
         changed = settled.exclude(state=DeliveryState.WAITING).update(
-            state=DeliveryState.WAITING,
-            attempts=0,
-            next_at=Now(),
-            queued_until=Now() + LEASE,
-            answer="",
-            sent_at=None,
+            state=DeliveryState.WAITING, attempts=0, next_at=Now(), queued_until=Now() + LEASE, answer="", sent_at=None
         )
         if changed:
             send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery.pk))

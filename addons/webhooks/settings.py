@@ -9,7 +9,7 @@ BEAT_SCHEDULE = {
         "task": "addons.webhooks.tasks.record_webhooks_task",
         "schedule": 10.0,
         "options": {"expires": 10},
-    },
+    }
 }
 OUTSIDE_TASKS = ("addons.webhooks.tasks.send_webhook_task",)
 

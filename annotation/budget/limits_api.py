@@ -14,15 +14,7 @@ from pydantic import StringConstraints
 
 from annotation.access import may_open
 from annotation.budget import population_sheets, presenters, services
-from annotation.budget.api import (
-    DOCUMENT,
-    AccountScope,
-    CheckpointOut,
-    ConsistencyOut,
-    Old,
-    TreeSize,
-    consistency_of,
-)
+from annotation.budget.api import DOCUMENT, AccountScope, CheckpointOut, ConsistencyOut, Old, TreeSize, consistency_of
 from annotation.budget.downloads import statement_response
 from annotation.budget.forms import AppointForm, person_named
 from annotation.errors import InvalidConfiguration, LimitRequestRefused

@@ -117,10 +117,7 @@ def _ancestors(entries: Sequence[LedgerEntry]) -> dict[tuple[int, int], LedgerEn
 
 
 def _line(
-    entry: LedgerEntry,
-    titles: dict[int, str],
-    uploads: dict[str, str],
-    ancestors: dict[tuple[int, int], LedgerEntry],
+    entry: LedgerEntry, titles: dict[int, str], uploads: dict[str, str], ancestors: dict[tuple[int, int], LedgerEntry]
 ) -> Line:
     facts = vars(entry)
     ancestor = ancestors.get((entry.account_id, facts["descends_from"] or 0))

@@ -10,13 +10,7 @@ from django.utils.translation import ngettext
 from annotation.budget.lines import Line, newest_lines
 from annotation.budget.spending import SpendingTable, spending_tables
 from annotation.budget.words import delta_words, epsilon_words
-from annotation.models import (
-    Dataset,
-    DatasetState,
-    Oracle,
-    PrivacyUnit,
-    Project,
-)
+from annotation.models import Dataset, DatasetState, Oracle, PrivacyUnit, Project
 from annotation.wording import localized
 from privacy.accounting.events import event_from_json
 from privacy.ledger.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry

@@ -302,10 +302,7 @@ def population_managers(request: HttpRequest, population: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, found, appoint=form)
     limits.appoint_budget_manager(
-        account=found,
-        user=form.cleaned_data["manager"],
-        reason=form.cleaned_data["reason"],
-        actor=person_of(request),
+        account=found, user=form.cleaned_data["manager"], reason=form.cleaned_data["reason"], actor=person_of(request)
     )
     messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
     return redirect("annotation:population", population=population)

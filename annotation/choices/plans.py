@@ -205,11 +205,7 @@ class PersonLimits(FreeChoice):
         None, at_least=1, at_most=MOST, label=_("Answers of one person"), help=_("Empty means without a limit.")
     )
     answers_per_day: int | None = parameter(
-        None,
-        at_least=1,
-        at_most=MOST,
-        label=_("Answers of one person a day"),
-        help=_("A day of the site's time zone."),
+        None, at_least=1, at_most=MOST, label=_("Answers of one person a day"), help=_("A day of the site's time zone.")
     )
     encounter_limit: int | None = parameter(
         None,
@@ -219,9 +215,7 @@ class PersonLimits(FreeChoice):
         help=_("Against collusion: contributors, or texts where a gate stands between, that one annotator ever meets."),
     )
     quiet_from: time | None = parameter(
-        None,
-        label=_("Quiet from"),
-        help=_("Between these times nothing is handed out, by the site's time zone."),
+        None, label=_("Quiet from"), help=_("Between these times nothing is handed out, by the site's time zone.")
     )
     quiet_until: time | None = parameter(
         None, label=_("Quiet until"), help=_("A time before the first one is on the next morning.")
@@ -274,11 +268,7 @@ class QualityChecks(FreeChoice):
         help=_("Questions with known answers among the others. 0 turns checks off."),
     )
     gold_minimum: int = parameter(
-        10,
-        at_least=1,
-        at_most=1000,
-        label=_("Checks before anybody is judged"),
-        help=_("Ten or more are fair."),
+        10, at_least=1, at_most=1000, label=_("Checks before anybody is judged"), help=_("Ten or more are fair.")
     )
     gold_warn_below: float | None = parameter(
         None,

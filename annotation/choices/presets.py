@@ -7,11 +7,7 @@ from typing import Any
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.gates import ChargedByText, first_event, gate_choice, gate_choices
 from annotation.choices.randomizers import answers_unit
-from annotation.choices.rules import (
-    broken_estimator_rules,
-    broken_selection_rules,
-    broken_stream_rules,
-)
+from annotation.choices.rules import broken_estimator_rules, broken_selection_rules, broken_stream_rules
 from privacy.choices import Kind
 from privacy.wording import as_message
 

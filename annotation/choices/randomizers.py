@@ -108,10 +108,7 @@ class RandomizedConsensus(RandomizerChoice):
     )
     answers_unit: str = parameter(
         "answer",
-        options={
-            "answer": _("each single answer"),
-            "annotator": _("all answers of one annotator together"),
-        },
+        options={"answer": _("each single answer"), "annotator": _("all answers of one annotator together")},
         label=_("What of the answers is protected"),
         help=_("Who answers ten questions is protected by ten times the epsilon of a single answer."),
         charged=True,

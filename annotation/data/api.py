@@ -233,10 +233,7 @@ def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page:
     response={202: RecordsOut, 200: RecordsOut},
     summary="Post records to a stream; each is examined once",
     openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": RecordsIn.model_json_schema()}},
-        },
+        "requestBody": {"required": True, "content": {"application/json": {"schema": RecordsIn.model_json_schema()}}},
         **responses(409, 413, parameters=[IDEMPOTENCY_KEY]),
     },
 )

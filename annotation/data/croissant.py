@@ -100,10 +100,7 @@ def croissant_description(
                 "sha256": sha256,
             }
         ],
-        "recordSet": [
-            _classes(classes),
-            _answers(declared, lists),
-        ],
+        "recordSet": [_classes(classes), _answers(declared, lists)],
     }
 
 

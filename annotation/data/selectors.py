@@ -4,16 +4,7 @@ from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
-from annotation.models import (
-    STREAM_JOB,
-    DataKind,
-    Dataset,
-    DatasetRole,
-    GateRun,
-    Label,
-    Project,
-    RecordPost,
-)
+from annotation.models import STREAM_JOB, DataKind, Dataset, DatasetRole, GateRun, Label, Project, RecordPost
 
 
 def slots_of(project: Project) -> int:

@@ -7,13 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.configurations import settings_in
-from annotation.models.kinds import (
-    Arrival,
-    DataKind,
-    Oracle,
-    PrivacyUnit,
-    ProjectState,
-)
+from annotation.models.kinds import Arrival, DataKind, Oracle, PrivacyUnit, ProjectState
 from annotation.models.settings import Settings
 
 

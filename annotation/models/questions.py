@@ -293,9 +293,7 @@ class Report(NumberedModel):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("query", "annotator", "kind"),
-                condition=Q(resolved_at=None),
-                name="annotation_report_flag_once",
+                fields=("query", "annotator", "kind"), condition=Q(resolved_at=None), name="annotation_report_flag_once"
             ),
             models.CheckConstraint(
                 name="annotation_report_resolved",

@@ -276,9 +276,5 @@ def mails(request: HttpRequest) -> HttpResponse:
         letters.choose_mails(person=person, **form.cleaned_data)
         messages.success(request, _("Kept. The next mails follow it."))
         return redirect("annotation:mails")
-    context = {
-        "form": form,
-        "address": letters.mail_address(person),
-        "leaves": letters.leaves_the_site(),
-    }
+    context = {"form": form, "address": letters.mail_address(person), "leaves": letters.leaves_the_site()}
     return render(request, "annotation/people/mails.html", context, status=422 if form.errors else 200)

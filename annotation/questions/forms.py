@@ -91,11 +91,7 @@ def answer_field(project: Project, **kwargs: Any) -> forms.Field:
     return OneClassField(possible_answers(project), **kwargs)
 
 
-SKIP_REASONS = {
-    "unsure": _("I cannot tell"),
-    "no_class": _("No class fits"),
-    "language": _("Not in a language I know"),
-}
+SKIP_REASONS = {"unsure": _("I cannot tell"), "no_class": _("No class fits"), "language": _("Not in a language I know")}
 FLAGS = {
     ReportKind.BROKEN.value: _("Broken: it cannot be read or shown"),
     ReportKind.SENSITIVE.value: _("Sensitive: nobody should see this"),
@@ -198,9 +194,7 @@ class PictureForm(forms.Form):
         help_text=_("PNG, JPEG or WebP. Never take one from the pool: pictures are shown to all."),
     )
     description = forms.CharField(
-        max_length=LONGEST_DESCRIPTION,
-        label=_("What it shows"),
-        help_text=_("Read out to those who cannot see it."),
+        max_length=LONGEST_DESCRIPTION, label=_("What it shows"), help_text=_("Read out to those who cannot see it.")
     )
 
 

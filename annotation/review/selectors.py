@@ -378,10 +378,7 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
         found = found.filter(~Exists(answers.filter(created_at__gte=then)), opened_at__lt=then)
     if wanted.flag:
         open_reports = Report.objects.filter(query=OuterRef("pk"), resolved_at=None)
-        wanted_reports = {
-            "any": open_reports,
-            "talk": Report.objects.filter(query=OuterRef("pk"), kind__in=TALK),
-        }
+        wanted_reports = {"any": open_reports, "talk": Report.objects.filter(query=OuterRef("pk"), kind__in=TALK)}
         found = found.filter(Exists(wanted_reports.get(wanted.flag, open_reports.filter(kind=wanted.flag))))
     if wanted.assigned is not None:
         found = found.filter(assigned_to=wanted.assigned, state=QueryState.OPEN)

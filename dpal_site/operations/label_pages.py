@@ -136,12 +136,7 @@ class LabelFront:
         self, environment: WSGIEnvironment, start_response: StartResponse, status: int
     ) -> Iterable[bytes]:
         # What was sent is read and gone: the page that says so is one that somebody looks at.
-        looking = {
-            "REQUEST_METHOD": "GET",
-            "CONTENT_LENGTH": "",
-            "wsgi.input": BytesIO(),
-            NOT_HANDED_ON: status,
-        }
+        looking = {"REQUEST_METHOD": "GET", "CONTENT_LENGTH": "", "wsgi.input": BytesIO(), NOT_HANDED_ON: status}
         return self._application(environment | looking, start_response)
 
 

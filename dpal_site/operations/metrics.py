@@ -17,14 +17,7 @@ from annotation.budget.presenters import start_accounts
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.policies import PolicyChoice
 from annotation.choices.selections import SelectionChoice
-from annotation.models import (
-    UNFINISHED,
-    Assignment,
-    AssignmentState,
-    Job,
-    Project,
-    Query,
-)
+from annotation.models import UNFINISHED, Assignment, AssignmentState, Job, Project, Query
 from annotation.work.services import broker
 from dpal_site.operations import checks
 from learner.models import Round, TrainingRun

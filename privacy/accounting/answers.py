@@ -15,12 +15,7 @@ from typing import ClassVar, Final, Literal
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event, EventWords
-from privacy.accounting.training import (
-    FIXED_SLOTS,
-    ObjectivePerturbationEvent,
-    OutputPerturbationEvent,
-    require_slot,
-)
+from privacy.accounting.training import FIXED_SLOTS, ObjectivePerturbationEvent, OutputPerturbationEvent, require_slot
 from privacy.accounting.units import float_at_least
 from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
@@ -255,10 +250,7 @@ class LabelTrainingEvent(Event):
     inner: Event
     loss: Loss = "other"
     kind: ClassVar[str] = "label_training"
-    words: ClassVar[EventWords] = EventWords(
-        _("training on answers"),
-        _("on answers to public questions"),
-    )
+    words: ClassVar[EventWords] = EventWords(_("training on answers"), _("on answers to public questions"))
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
     unit: ClassVar[str] = "answer"
 

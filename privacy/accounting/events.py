@@ -46,10 +46,7 @@ class PostProcessingEvent(Event):
 
     operation: str
     kind: ClassVar[str] = "post_processing"
-    words: ClassVar[EventWords] = EventWords(
-        _("paid outputs only"),
-        _("computed from paid outputs only"),
-    )
+    words: ClassVar[EventWords] = EventWords(_("paid outputs only"), _("computed from paid outputs only"))
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
 
     def __post_init__(self) -> None:

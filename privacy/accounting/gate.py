@@ -350,9 +350,7 @@ def amplify_by_sampling(epsilon: float, delta: float, from_rate: float, to_rate:
     if not 0 < to_rate <= from_rate <= 1:
         raise ValueError(
             as_message(
-                "rates must fall within (0, 1], got {from_rate} to {to_rate}",
-                from_rate=from_rate,
-                to_rate=to_rate,
+                "rates must fall within (0, 1], got {from_rate} to {to_rate}", from_rate=from_rate, to_rate=to_rate
             )
         )
     ratio = to_rate / from_rate

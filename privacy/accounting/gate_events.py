@@ -193,10 +193,7 @@ def _noise_for_split(epsilon: float, delta: float, share: float, texts: int, flo
 
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 
-UNIT_WORDS: Final[Mapping[str, str]] = {
-    "contributor": as_message("contributor"),
-    "record": as_message("record"),
-}
+UNIT_WORDS: Final[Mapping[str, str]] = {"contributor": as_message("contributor"), "record": as_message("record")}
 
 # Accuracy of the delta series is 1e-9 at worst; the charge covers it.
 _DELTA_MARGIN = 1e-9
@@ -261,8 +258,7 @@ class KAnonymityGateEvent(GateEvent):
     method: gate.DeltaMethod = "exact"
     kind: ClassVar[str] = "k_anonymity_gate"
     words: ClassVar[EventWords] = EventWords(
-        _("k-anonymity gate"),
-        _("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s"),
+        _("k-anonymity gate"), _("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
     proved_over_snapshots: ClassVar[bool] = True
@@ -310,8 +306,7 @@ class ThresholdGateEvent(GateEvent):
     threshold: float = 0.0
     kind: ClassVar[str] = "threshold_gate"
     words: ClassVar[EventWords] = EventWords(
-        _("noisy threshold gate"),
-        _("texts whose noisy count reaches %(threshold)s"),
+        _("noisy threshold gate"), _("texts whose noisy count reaches %(threshold)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
     proved_over_snapshots: ClassVar[bool] = True
@@ -408,8 +403,7 @@ class GateOfSnapshotEvent(Event):
     snapshot: str
     kind: ClassVar[str] = "gate_of_snapshot"
     words: ClassVar[EventWords] = EventWords(
-        _("gate over a registered table"),
-        _("over a registered table; its snapshot is %(snapshot)s"),
+        _("gate over a registered table"), _("over a registered table; its snapshot is %(snapshot)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 

@@ -100,8 +100,7 @@ class MutualInformationOgdEvent(Event):
     delta: float = 0.0
     kind: ClassVar[str] = "mutual_information_ogd"
     words: ClassVar[EventWords] = EventWords(
-        _("online gradient descent"),
-        _("gradients clipped to %(lipschitz)s with noise of scale %(sigma)s"),
+        _("online gradient descent"), _("gradients clipped to %(lipschitz)s with noise of scale %(sigma)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -143,8 +142,7 @@ class BanditOgdEvent(Event):
     delta: float = 0.0
     kind: ClassVar[str] = "bandit_ogd"
     words: ClassVar[EventWords] = EventWords(
-        _("online descent by yes and no"),
-        _("gradients from yes and no with noise of scale %(sigma)s"),
+        _("online descent by yes and no"), _("gradients from yes and no with noise of scale %(sigma)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 

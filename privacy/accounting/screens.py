@@ -227,12 +227,7 @@ def inner_epsilon(epsilon: float, rate: float) -> float:
 
 
 def stream_epsilon(
-    q_hi: float,
-    q_lo: float,
-    update_epsilon: float,
-    *,
-    selection_visible: bool,
-    adjacency: Adjacency = "replace",
+    q_hi: float, q_lo: float, update_epsilon: float, *, selection_visible: bool, adjacency: Adjacency = "replace"
 ) -> float:
     r"""Return the loss of a whole stream in which each record has one slot, one window and one update.
 

@@ -27,12 +27,7 @@ class RandomChoiceEvent(Event):
     picks: int = 1
     kind: ClassVar[str] = "random_choice"
     words: ClassVar[EventWords] = EventWords(
-        _("random choice"),
-        ngettext_noop(
-            "%(picks)s record at random",
-            "%(picks)s records at random",
-        ),
-        counted="picks",
+        _("random choice"), ngettext_noop("%(picks)s record at random", "%(picks)s records at random"), counted="picks"
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -58,8 +53,7 @@ class BernoulliScreenEvent(Event):
     q_lo: float
     kind: ClassVar[str] = "bernoulli_screen"
     words: ClassVar[EventWords] = EventWords(
-        _("screen of two rates"),
-        _("a coin for each record, of rate %(q_hi)s or %(q_lo)s"),
+        _("screen of two rates"), _("a coin for each record, of rate %(q_hi)s or %(q_lo)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -88,8 +82,7 @@ class ExponentialScreenEvent(Event):
     probability_bits: int = 53
     kind: ClassVar[str] = "exponential_screen"
     words: ClassVar[EventWords] = EventWords(
-        _("exponential screen"),
-        _("a coin for each record, rarer with its distance from the boundary"),
+        _("exponential screen"), _("a coin for each record, rarer with its distance from the boundary")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -181,8 +174,7 @@ class TopCEvent(Event):
     words: ClassVar[EventWords] = EventWords(
         _("top-c choice"),
         ngettext_noop(
-            "%(picks)s of %(pool_size)s record by a noisy score",
-            "%(picks)s of %(pool_size)s records by a noisy score",
+            "%(picks)s of %(pool_size)s record by a noisy score", "%(picks)s of %(pool_size)s records by a noisy score"
         ),
         counted="pool_size",
     )
@@ -259,8 +251,7 @@ class StreamEvent(Event):
     schedule: Literal["flsw", "flmb"] = "flsw"
     kind: ClassVar[str] = "stream"
     words: ClassVar[EventWords] = EventWords(
-        _("stream"),
-        _("every record in one slot: a coin of rate %(q_hi)s or %(q_lo)s and one noisy update"),
+        _("stream"), _("every record in one slot: a coin of rate %(q_hi)s or %(q_lo)s and one noisy update")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -307,8 +298,7 @@ class ScreenRoundEvent(Event):
     q_lo: float
     kind: ClassVar[str] = "screen_round"
     words: ClassVar[EventWords] = EventWords(
-        _("round of a screen"),
-        _("coins of rate %(q_hi)s or %(q_lo)s, paid with the first round of the series"),
+        _("round of a screen"), _("coins of rate %(q_hi)s or %(q_lo)s, paid with the first round of the series")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -361,8 +351,7 @@ class SecretChoiceEvent(Event):
     rate: float
     kind: ClassVar[str] = "secret_choice"
     words: ClassVar[EventWords] = EventWords(
-        _("secret choice"),
-        _("secret coins of rate at most %(rate)s; paid when a model is released"),
+        _("secret choice"), _("secret coins of rate at most %(rate)s; paid when a model is released")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 

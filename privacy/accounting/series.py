@@ -88,8 +88,7 @@ class SecretBlockEvent(Event):
     attempts: tuple[int, ...]
     kind: ClassVar[str] = "secret_block"
     words: ClassVar[EventWords] = EventWords(
-        _("training on a secret block"),
-        _("on secret block %(block)s of a series of which a record is in one at most"),
+        _("training on a secret block"), _("on secret block %(block)s of a series of which a record is in one at most")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset({"null"})
 

@@ -37,10 +37,7 @@ class GradientStepsEvent(Event):
     kind: ClassVar[str] = "gradient_steps"
     words: ClassVar[EventWords] = EventWords(
         _("training by noisy gradient steps"),
-        ngettext_noop(
-            "%(steps)s noisy gradient step over all rows",
-            "%(steps)s noisy gradient steps over all rows",
-        ),
+        ngettext_noop("%(steps)s noisy gradient step over all rows", "%(steps)s noisy gradient steps over all rows"),
         counted="steps",
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY

@@ -41,8 +41,7 @@ class SumsEvent(Event):
     delta: float = 0.0
     kind: ClassVar[str] = "sums"
     words: ClassVar[EventWords] = EventWords(
-        _("training from noisy sums"),
-        _("noisy sums of rows and of products of their columns"),
+        _("training from noisy sums"), _("noisy sums of rows and of products of their columns")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
@@ -218,8 +217,7 @@ class RunningSumsEvent(Event):
     weights: tuple[int, ...]
     kind: ClassVar[str] = "running_sums"
     words: ClassVar[EventWords] = EventWords(
-        _("training from running sums"),
-        _("noisy sums of all batches so far, released anew with every batch"),
+        _("training from running sums"), _("noisy sums of all batches so far, released anew with every batch")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
@@ -353,10 +351,7 @@ class SecondMomentsEvent(Event):
     kind: ClassVar[str] = "second_moments"
     words: ClassVar[EventWords] = EventWords(
         _("principal directions"),
-        ngettext_noop(
-            "noisy second moments of %(dimension)s column",
-            "noisy second moments of %(dimension)s columns",
-        ),
+        ngettext_noop("noisy second moments of %(dimension)s column", "noisy second moments of %(dimension)s columns"),
         counted="dimension",
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY

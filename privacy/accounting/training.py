@@ -379,10 +379,7 @@ class GaussianEvent(Event):
     stated_for: Adjacency = "null"
     delta: float = 0.0
     kind: ClassVar[str] = "gaussian"
-    words: ClassVar[EventWords] = EventWords(
-        _("Gaussian noise"),
-        _("Gaussian noise of scale %(sigma)s"),
-    )
+    words: ClassVar[EventWords] = EventWords(_("Gaussian noise"), _("Gaussian noise of scale %(sigma)s"))
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -433,10 +430,7 @@ class MinibatchSgdEvent(Event):
     updates_per_record: int = 1
     delta: float = 0.0
     kind: ClassVar[str] = "minibatch_sgd"
-    words: ClassVar[EventWords] = EventWords(
-        _("noisy mini-batches"),
-        _("noisy updates from small batches"),
-    )
+    words: ClassVar[EventWords] = EventWords(_("noisy mini-batches"), _("noisy updates from small batches"))
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -481,8 +475,7 @@ class OutputPerturbationEvent(Event):
     delta: float = 0.0
     kind: ClassVar[str] = "output_perturbation"
     words: ClassVar[EventWords] = EventWords(
-        _("output perturbation"),
-        _("a certified minimum with noise on the weights"),
+        _("output perturbation"), _("a certified minimum with noise on the weights")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
@@ -585,8 +578,7 @@ class ObjectivePerturbationEvent(TiltedObjectiveEvent):
     adjacency: Literal["null", "replace"] = "null"
     kind: ClassVar[str] = "objective_perturbation"
     words: ClassVar[EventWords] = EventWords(
-        _("objective perturbation"),
-        _("the minimum of a randomly tilted objective"),
+        _("objective perturbation"), _("the minimum of a randomly tilted objective")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
@@ -629,8 +621,7 @@ class SecretSampleEvent(Event):
     released_before: float = 0.0
     kind: ClassVar[str] = "secret_sample"
     words: ClassVar[EventWords] = EventWords(
-        _("training on a secret sample"),
-        _("on a secret sample of rate at most %(rate)s"),
+        _("training on a secret sample"), _("on a secret sample of rate at most %(rate)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -707,8 +698,7 @@ class GaussianObjectiveEvent(TiltedObjectiveEvent):
     output_delta: ClassVar[float] = 0.0  # type: ignore[misc]  # no field: its output noise has no delta
     kind: ClassVar[str] = "gaussian_objective_perturbation"
     words: ClassVar[EventWords] = EventWords(
-        _("objective perturbation, Gaussian"),
-        _("the minimum of an objective tilted by Gaussian noise"),
+        _("objective perturbation, Gaussian"), _("the minimum of an objective tilted by Gaussian noise")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 

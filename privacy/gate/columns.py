@@ -42,11 +42,7 @@ class ColumnsWriter:
     def __init__(self, file: BinaryIO) -> None:
         # Statistics would repeat single texts and pseudonyms at the end of the file.
         self._writer = pq.ParquetWriter(
-            file,
-            POOL_SCHEMA,
-            compression="zstd",
-            write_statistics=False,
-            dictionary_pagesize_limit=DICTIONARY_BYTES,
+            file, POOL_SCHEMA, compression="zstd", write_statistics=False, dictionary_pagesize_limit=DICTIONARY_BYTES
         )
         self._waiting: list[pa.Table] = []
         self._held = self._held_bytes = 0

@@ -79,10 +79,7 @@ def forgotten_accounts(counter: Counter) -> dict[AccountIdentity, Mark]:
 
 def _holds(account: AccountIdentity, mark: Mark) -> bool:
     return LedgerEntry.objects.filter(
-        account__scope=account.scope,
-        account__created_at=account.opened_at,
-        sequence=mark.sequence,
-        hash=mark.head,
+        account__scope=account.scope, account__created_at=account.opened_at, sequence=mark.sequence, hash=mark.head
     ).exists()
 
 

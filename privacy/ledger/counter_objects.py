@@ -15,14 +15,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
 
 from privacy.errors import RollbackDetected
-from privacy.ledger.marks import (
-    AccountIdentity,
-    Mark,
-    mark_from,
-    missing,
-    refuse_unless_next,
-    row_of,
-)
+from privacy.ledger.marks import AccountIdentity, Mark, mark_from, missing, refuse_unless_next, row_of
 from privacy.wording import as_message
 
 STORAGE = "ledger_counter"

@@ -243,7 +243,7 @@ class LedgerEntry(models.Model):
                 name="privacy_entry_descendants",
                 fields=["parent"],
                 condition=Q(kind__in=["reserve", "post_processing"], parent__isnull=False),
-            ),
+            )
         ]
 
     def __str__(self) -> str:

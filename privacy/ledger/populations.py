@@ -62,11 +62,7 @@ def open_shared_account(
 
 
 def join_population(
-    *,
-    population: BudgetAccount,
-    accounts: Sequence[BudgetAccount],
-    records_per_person: int | None,
-    actor: Actor,
+    *, population: BudgetAccount, accounts: Sequence[BudgetAccount], records_per_person: int | None, actor: Actor
 ) -> list[BudgetAccount]:
     """Let accounts of one project belong to a population for good; what they have spent is charged to it.
 

@@ -97,13 +97,7 @@ def change_account_limits(
 
 
 def reserve(
-    *,
-    account: BudgetAccount,
-    event: Event,
-    purpose: str,
-    key: UUID,
-    subject: str = "",
-    actor: Actor = None,
+    *, account: BudgetAccount, event: Event, purpose: str, key: UUID, subject: str = "", actor: Actor = None
 ) -> LedgerEntry:
     """Hold the cost of `event` before private data is read; the same `key` never pays twice.
 
@@ -140,10 +134,7 @@ def reserve(
             raise _too_dear(account, wanted) from error
         if rule == "privacy_account_given_up":
             raise UnsoundCombination(
-                as_message(
-                    "{word}: given up before anything was paid, as the settings changed",
-                    word=account.label,
-                )
+                as_message("{word}: given up before anything was paid, as the settings changed", word=account.label)
             ) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(

@@ -27,11 +27,7 @@ def check_start(project: Project, epsilon: float | None) -> float:
         raise InvalidUpload(reason)
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
         raise InvalidUpload(
-            as_message(
-                "start_epsilon: must be a number from {least:g} to {most:g}",
-                least=least,
-                most=MOST_EPSILON,
-            )
+            as_message("start_epsilon: must be a number from {least:g} to {most:g}", least=least, most=MOST_EPSILON)
         )
     if epsilon < least:
         raise InvalidUpload(

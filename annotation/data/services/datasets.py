@@ -39,13 +39,7 @@ from annotation.data.services.pictures import PictureSpool
 from annotation.data.services.pseudonyms import reference_of
 from annotation.data.services.records import RECORD_COLUMNS, RECORDS, RecordWriter
 from annotation.data.services.shared_rows import HIDDEN
-from annotation.errors import (
-    InvalidUpload,
-    NamedTooOften,
-    ScannerAway,
-    UploadRefused,
-    WorkCancelled,
-)
+from annotation.errors import InvalidUpload, NamedTooOften, ScannerAway, UploadRefused, WorkCancelled
 from annotation.models import (
     BadRows,
     Dataset,

@@ -207,8 +207,7 @@ def _parquet(
             columns = list(zip(*(_table_row(row, declared) for row in rows), strict=True))
             writer.write_table(
                 pa.table(
-                    [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
-                    schema=schema,
+                    [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
                 )
             )
             yield sent.take()

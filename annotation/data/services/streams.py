@@ -107,8 +107,7 @@ def _append(stream: Dataset, post: RecordPost, values: Sequence[Any]) -> None:
     if waiting is not None and next_slot - waiting > settings.STREAM_BACKLOG_RECORDS:
         raise StreamFull(
             as_message(
-                "{most:,} records wait to be examined; send these again later.",
-                most=settings.STREAM_BACKLOG_RECORDS,
+                "{most:,} records wait to be examined; send these again later.", most=settings.STREAM_BACKLOG_RECORDS
             )
         )
     post.first_slot = next_slot - post.record_count
@@ -206,11 +205,7 @@ def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
         raise InvalidRecords([], "Send at least one record.")
     if len(records) > settings.STREAM_POST_RECORDS:
         raise InvalidRecords(
-            [],
-            as_message(
-                "Send at most {most:,} records at once.",
-                most=settings.STREAM_POST_RECORDS,
-            ),
+            [], as_message("Send at most {most:,} records at once.", most=settings.STREAM_POST_RECORDS)
         )
     layout = _layout_of(project)
     names = layout.columns()
@@ -243,9 +238,7 @@ def _as_json(values: Sequence[Any]) -> bytes:
 def _layout_of(project: Project) -> Layout:
     text = project.data_kind == DataKind.TEXT
     return Layout(
-        kind="text" if text else "table",
-        text="text" if text else None,
-        declared=() if text else tuple(project.columns),
+        kind="text" if text else "table", text="text" if text else None, declared=() if text else tuple(project.columns)
     )
 
 

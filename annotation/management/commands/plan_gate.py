@@ -66,10 +66,7 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
     if options["pool"] is None:
         return {"frontier": [_row(choice) for choice in choices]}
     survey = PoolSurvey(
-        key=new_key(),
-        unit=options["unit"],
-        texts_per_contributor=cap,
-        normalizer=Normalizer(options["normalizer"]),
+        key=new_key(), unit=options["unit"], texts_per_contributor=cap, normalizer=Normalizer(options["normalizer"])
     )
     survey.update(_batches(options))
     return _plan(survey.frequencies(), choices, options)

@@ -192,10 +192,7 @@ def _take_back(concerned: QuerySet[Membership]) -> None:
 def _note(group: Group, *, route: str, people: int) -> None:
     for project in Project.objects.filter(group_roles__group=group).distinct().order_by("pk"):
         history.note_effect(
-            project=project,
-            actor=history.current_actor(),
-            route=route,
-            target={"group_id": group.pk, "people": people},
+            project=project, actor=history.current_actor(), route=route, target={"group_id": group.pk, "people": people}
         )
 
 

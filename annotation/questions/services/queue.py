@@ -16,17 +16,7 @@ from annotation import selectors
 from annotation.budget import label_budget
 from annotation.budget.charges import budget_is_spent
 from annotation.errors import InvalidConfiguration
-from annotation.models import (
-    Assignment,
-    Consensus,
-    Membership,
-    Oracle,
-    Project,
-    ProjectState,
-    Query,
-    QueryState,
-    Role,
-)
+from annotation.models import Assignment, Consensus, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
 from annotation.models.database import Columns, fetch_one
 from annotation.models.questions import FURTHER_ANSWERS
 from annotation.questions import work_limits

@@ -30,10 +30,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
     project = _project(request, slug)
     unread = request.GET.get("only") == UNREAD
     page = presenters.own_answers(
-        project,
-        person_of(request),
-        before=row_id(request.GET.get("before", "")),
-        unread=unread,
+        project, person_of(request), before=row_id(request.GET.get("before", "")), unread=unread
     )
     choices = offered_answers(project)
     context = {

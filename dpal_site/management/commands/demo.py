@@ -118,13 +118,7 @@ class Command(BaseCommand):
     def _people(self, url: str, stage: stages.Stage) -> list[SimulatedAnnotator]:
         desks = {project.slug: plan.answer for plan, project in stage.opened}
         return [
-            SimulatedAnnotator(
-                name=name,
-                password=stage.logins[name].password,
-                site=url,
-                desks=desks,
-                seed=seed,
-            )
+            SimulatedAnnotator(name=name, password=stage.logins[name].password, site=url, desks=desks, seed=seed)
             for seed, name in enumerate(stages.ANNOTATORS)
         ]
 

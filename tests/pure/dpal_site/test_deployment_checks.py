@@ -3,11 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpal_site.embedded.servers import database_settings
-from dpal_site.operations.deployment_checks import (
-    check_connections,
-    check_second_factor,
-    plain_connections,
-)
+from dpal_site.operations.deployment_checks import check_connections, check_second_factor, plain_connections
 
 
 def found(database="postgresql://dpal:x@127.0.0.1:5432/dpal", broker="redis://:x@localhost:6379/0", **changed):

@@ -276,11 +276,7 @@ def test_the_database_refuses_a_run_of_another_window_or_a_second_epoch_of_an_up
 
     def reserve(event, upload):
         return ledger.reserve(
-            account=project.pool_account,
-            event=event,
-            purpose="test",
-            subject=charges.subject_of(upload),
-            key=uuid4(),
+            account=project.pool_account, event=event, purpose="test", subject=charges.subject_of(upload), key=uuid4()
         )
 
     again = reserve(GateWindowEvent.next_of(before, once, window=3), dataset)

@@ -42,12 +42,7 @@ def second(asking: User) -> User:
 def project(asking: User, second: User) -> Project:
     """Open a project with two managers that asks for both."""
     opened = opening.create_project(
-        name="Letters",
-        preset="pool-experts",
-        owner=asking,
-        data_kind="text",
-        classes=["yes", "no"],
-        question="Is it?",
+        name="Letters", preset="pool-experts", owner=asking, data_kind="text", classes=["yes", "no"], question="Is it?"
     )
     members.add_member(project=opened, user=second, role=Role.MANAGER)
     limits.demand_second_manager(project=opened)

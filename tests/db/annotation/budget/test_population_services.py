@@ -298,8 +298,7 @@ def test_a_limit_raised_past_the_second_manager(population, managers):
 
 def test_a_manager_made_alone(population):
     refused(
-        "annotation_budgetmanager_by_two",
-        lambda: BudgetManager.objects.create(account=population, user=make_user()),
+        "annotation_budgetmanager_by_two", lambda: BudgetManager.objects.create(account=population, user=make_user())
     )
 
 
@@ -309,10 +308,7 @@ def test_a_manager_twice(managers):
             name="x", unit="record", filter="pure", epsilon_limit=1.0, delta_limit=0.0, actor="t"
         )
     BudgetManager.objects.create(account=bare, user=managers[0])
-    refused(
-        "annotation_budgetmanager_once",
-        lambda: BudgetManager.objects.create(account=bare, user=managers[0]),
-    )
+    refused("annotation_budgetmanager_once", lambda: BudgetManager.objects.create(account=bare, user=managers[0]))
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET user_id = user_id"])

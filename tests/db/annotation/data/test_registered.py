@@ -158,11 +158,7 @@ def test_a_file_has_rows_and_a_digest_once(rule, fields):
 
 
 def test_tables_are_pools_of_texts_for_a_crowd():
-    wrong = [
-        receiving(make_project(oracle="trusted")),
-        receiving(in_columns=False),
-        receiving(role="public_test"),
-    ]
+    wrong = [receiving(make_project(oracle="trusted")), receiving(in_columns=False), receiving(role="public_test")]
     for dataset in wrong:
         refused("annotation_poolsource_of_a_crowd", source_row(dataset).save)
     refused("annotation_table_by_itself", source_row(receiving(crowd(gate_window=3))).save)

@@ -77,11 +77,7 @@ FORGERIES = {
         "attempts must count every release of the series before",
         "privacy_entry_series_counted",
     ),
-    "three openings of one series": (
-        History([Step(OPENED)] * 3),
-        FORKED,
-        "privacy_entry_series_opened_once",
-    ),
+    "three openings of one series": (History([Step(OPENED)] * 3), FORKED, "privacy_entry_series_opened_once"),
     "seven forks of a secret sample": (
         History([Step(SAMPLE), *[Step(AGAIN, 0)] * 7]),
         FORKED,

@@ -385,10 +385,7 @@ def test_a_past_that_is_not_charged(open_account, priced, population):
     account = open_account()
     reserve(account, priced(0.25))
     hold_everything()
-    refused(
-        "privacy_quota_past",
-        lambda: joined(population, account, 1),
-    )
+    refused("privacy_quota_past", lambda: joined(population, account, 1))
 
 
 @pytest.mark.parametrize(
@@ -440,10 +437,7 @@ def test_nobody_leaves(open_account, population, change, role):
     hold_everything()
     with as_owner(), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL session_replication_role = {role}")
-        refused(
-            "privacy_account_terms_fixed",
-            lambda: BudgetAccount.objects.filter(pk=account.pk).update(**change),
-        )
+        refused("privacy_account_terms_fixed", lambda: BudgetAccount.objects.filter(pk=account.pk).update(**change))
         cursor.execute("SET LOCAL session_replication_role = origin")
 
 

@@ -3,11 +3,7 @@ import re
 import pytest
 
 from annotation.errors import InvalidConfiguration
-from annotation.questions.guidelines import (
-    ShownPicture,
-    guidelines_html,
-    refuse_pictures_of_others,
-)
+from annotation.questions.guidelines import ShownPicture, guidelines_html, refuse_pictures_of_others
 
 KNOWN = ShownPicture("0123456789abcdef", "/here/", 30, 20)
 

@@ -74,10 +74,7 @@ def test_rest_answers_422_to_what_no_account_can_promise():
 
 
 @pytest.mark.django_db
-@given(
-    epsilon=st.decimals("0.000001", "99999", places=6),
-    delta=st.decimals("0.000000001", "0.4", places=9),
-)
+@given(epsilon=st.decimals("0.000001", "99999", places=6), delta=st.decimals("0.000000001", "0.4", places=9))
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_typed_limit_is_stored_and_shown_as_typed_and_never_overspent(epsilon, delta):
     account = ledger.open_account(

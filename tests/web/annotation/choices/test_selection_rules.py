@@ -70,8 +70,7 @@ def test_a_combination_without_a_proof_names_its_field(changes, field):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"selection": "bernoulli_screen"}, {"estimator": "logistic_gaussian", "training_delta": 1e-6}],
+    "changes", [{"selection": "bernoulli_screen"}, {"estimator": "logistic_gaussian", "training_delta": 1e-6}]
 )
 def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
     assert broken_rules(settings_of("voice-crowd", **changes))

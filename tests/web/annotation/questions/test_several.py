@@ -221,10 +221,7 @@ class TestSeveral:
             compared(
                 open_several(overlap=2, aggregation="dawid_skene"), [[number_of(s) for s in pair] for pair in pairs]
             )
-            for pairs in (
-                [([0, 1], [0]), ([2], [2]), ([3], [3])],
-                [([0, 1], [3]), ([2], [2]), ([3], [3])],
-            )
+            for pairs in ([([0, 1], [0]), ([2], [2]), ([3], [3])], [([0, 1], [3]), ([2], [2]), ([3], [3])])
         )
         assert near.alpha > far.alpha
         assert near.method == "majority"

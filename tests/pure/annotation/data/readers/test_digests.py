@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from annotation.data.readers.digests import (
-    known_digests,
-    payload_digests,
-    rows_among,
-    text_digests,
-)
+from annotation.data.readers.digests import known_digests, payload_digests, rows_among, text_digests
 
 KEY, OTHER = bytes(range(16)), bytes(range(1, 17))
 NAMES = ("amount", "country")

@@ -143,11 +143,7 @@ def test_cells_the_database_cannot_hold():
     )
     texts, bad = read_texts(data)
     assert [text[:7] for text in texts] == ["ünïcode", "y" * 7]
-    assert bad == [
-        BadRow(2, "text", cells.NOT_UTF8),
-        BadRow(3, "text", cells.NUL),
-        BadRow(5, "text", cells.TOO_LONG),
-    ]
+    assert bad == [BadRow(2, "text", cells.NOT_UTF8), BadRow(3, "text", cells.NUL), BadRow(5, "text", cells.TOO_LONG)]
 
 
 def test_text_split_anywhere_between_pieces_stays_whole(monkeypatch):
