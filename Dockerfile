@@ -13,7 +13,7 @@ RUN python -m venv /opt/dpal \
 
 FROM python:3.11.17-slim-bookworm@sha256:2333bd330d12de02514770b3585cad313644316047cdee24a7acfdece6de6efb AS site
 ENV PATH=/opt/dpal/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
-    DPAL_VAR=/var/lib/dpal DPAL_STATIC=/srv/dpal/static LOG_FORMAT=json
+    DPAL_VAR=/var/lib/dpal DPAL_STATIC=/srv/dpal/static LOG_FORMAT=json PYTHONPATH=/srv/dpal/client/src
 ARG SPARK=
 # Debian keeps no Java but the newest, so no version of it can be asked for.
 # hadolint ignore=DL3008
@@ -33,7 +33,7 @@ COPY addons ./addons
 COPY learner ./learner
 COPY annotation ./annotation
 COPY privacy ./privacy
-COPY client/src/dpal ./dpal
+COPY client ./client
 COPY locale ./locale
 # No server and no secret is needed to collect static files; what stands here is forgotten with the layer's command.
 RUN DPAL_NO_SERVERS=1 DPAL_VAR=/tmp/collect python manage.py collectstatic --no-input --verbosity 0 \

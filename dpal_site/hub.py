@@ -18,6 +18,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from annotation.errors import AnnotationError
+from annotation.models import Project
 from annotation.work.rest import BearerToken, lacking_words
 from annotation.work.services.tokens import Scope
 from dpal_site.problems import MEANINGS, problem_response
@@ -31,6 +32,8 @@ from learner.releases.services import publishing
 OWNER = "dpal"
 MAIN = "main"
 COMMIT_LETTERS = 40
+# The day alone: a time would tell when a person started a training.
+TIME = "%Y-%m-%dT00:00:00.000Z"
 # What a hub's card of a model is called, and where it is here.
 CARD, README = "card.md", "README.md"
 LARGEST_POINTER = 134
@@ -43,7 +46,7 @@ def with_token(view: View) -> View:
 
     @require_safe
     @wraps(view)
-    def run(request: HttpRequest, slug: str, **named: str) -> HttpResponseBase:
+    def run(request: HttpRequest, **named: str) -> HttpResponseBase:
         try:
             token = BearerToken()(request)
             if token is None:
@@ -52,9 +55,10 @@ def with_token(view: View) -> View:
                 return response
             if Scope.MODELS_READ not in token.scopes:
                 return _refused(403, "", lacking_words(request, Scope.MODELS_READ))
-            if not selectors.projects_with_models(request.user).filter(slug=slug).exists():
+            known = selectors.projects_with_models(request.user)
+            if "slug" in named and not known.filter(slug=named["slug"]).exists():
                 return _refused(404, NO_REPOSITORY, MEANINGS[404])
-            return view(request, slug, **named)
+            return view(request, **named)
         except Http404 as absent:
             return _refused(404, str(absent), MEANINGS[404])
         except (AnnotationError, LearnerError) as error:
@@ -96,16 +100,71 @@ def _names(release: ModelRelease) -> dict[str, str]:
     return {**{name: name for name in release.digests}, README: CARD}
 
 
+def _offered(request: HttpRequest, slug: str) -> list[ModelRelease]:
+    """Return what can be fetched of a project, newest first."""
+    releases = selectors.releases_of(selectors.projects_with_models(request.user).get(slug=slug))
+    return [one for one in releases if not one.is_buried and one.state != ReleaseState.CANDIDATE]
+
+
+@with_token
+def models(request: HttpRequest) -> HttpResponseBase:
+    """List the newest release of each project, as far as `search` or `author` do not leave it out."""
+    if request.GET.get("author", OWNER) != OWNER:
+        return JsonResponse([], safe=False)
+    projects = selectors.projects_with_models(request.user).filter(slug__icontains=request.GET.get("search", ""))
+    newest = ((project.slug, _newest(project)) for project in projects.order_by("slug"))
+    return JsonResponse([_described(slug, release) for slug, release in newest if release], safe=False)
+
+
+def _newest(project: Project) -> ModelRelease | None:
+    release = selectors.find_release(project, "latest")
+    return None if release is None or release.is_buried else release
+
+
+@with_token
+def refs(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """List `main`, and each version as a tag."""
+    tags = [
+        {"name": f"v{one.version}", "ref": f"refs/tags/v{one.version}", "targetCommit": commit_of(one)}
+        for one in _offered(request, slug)
+    ]
+    latest = _newest(selectors.projects_with_models(request.user).get(slug=slug))
+    main = [{"name": MAIN, "ref": f"refs/heads/{MAIN}", "targetCommit": commit_of(latest)}] if latest else []
+    return JsonResponse({"branches": main, "tags": tags, "converts": []})
+
+
+@with_token
+def commits(request: HttpRequest, slug: str, revision: str) -> HttpResponseBase:
+    """List the versions up to a revision, newest first."""
+    last = _found(request, slug, revision)
+    body = [
+        {
+            "id": commit_of(one),
+            "title": f"Version {one.version}",
+            "message": "",
+            "date": one.created_at.strftime(TIME),
+            "authors": [{"user": OWNER}],
+        }
+        for one in _offered(request, slug)
+        if one.version <= last.version
+    ]
+    return JsonResponse(body, safe=False)
+
+
 @with_token
 def model(request: HttpRequest, slug: str, revision: str = MAIN) -> HttpResponseBase:
     release = _found(request, slug, revision)
-    body = {
+    return _with_release_headers(release, JsonResponse(_described(slug, release)))
+
+
+def _described(slug: str, release: ModelRelease) -> dict[str, Any]:
+    return {
         "id": f"{OWNER}/{slug}",
         "modelId": f"{OWNER}/{slug}",
         "author": OWNER,
         "sha": commit_of(release),
-        "createdAt": release.created_at.strftime("%Y-%m-%dT00:00:00.000Z"),
-        "lastModified": release.created_at.strftime("%Y-%m-%dT00:00:00.000Z"),
+        "createdAt": release.created_at.strftime(TIME),
+        "lastModified": release.created_at.strftime(TIME),
         "private": True,
         "disabled": False,
         "gated": False,
@@ -115,7 +174,6 @@ def model(request: HttpRequest, slug: str, revision: str = MAIN) -> HttpResponse
         "tags": ["differential-privacy"],
         "siblings": [{"rfilename": name} for name in sorted(_names(release))],
     }
-    return _with_release_headers(release, JsonResponse(body))
 
 
 @with_token
@@ -155,7 +213,10 @@ def _with_release_headers(release: ModelRelease, response: HttpResponseBase) -> 
 
 app_name = "hub"
 urlpatterns = [
+    path("api/models", models, name="models"),
     path(f"api/models/{OWNER}/<slug:slug>", model, name="model"),
+    path(f"api/models/{OWNER}/<slug:slug>/refs", refs, name="refs"),
+    path(f"api/models/{OWNER}/<slug:slug>/commits/<str:revision>", commits, name="commits"),
     path(f"api/models/{OWNER}/<slug:slug>/revision/<str:revision>", model, name="revision"),
     path(f"api/models/{OWNER}/<slug:slug>/tree/<str:revision>", tree, name="tree"),
     path(f"{OWNER}/<slug:slug>/resolve/<str:revision>/<str:name>", resolve, name="file"),

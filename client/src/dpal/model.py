@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpal.errors import DpalError, NotFitting, NotGenuine
+from dpal.errors import DpalError, NotFitting, NotGenuine, install
 from dpal.features import read_featurizer
 from dpal.features.base import Rows
 from dpal.files import sha256_of, write_whole
@@ -135,7 +135,7 @@ class Model:
         try:
             import skops.io as skops  # noqa: PLC0415 - an extra
         except ImportError as error:
-            raise DpalError("A pipeline needs other packages: pip install 'dpal-client[sklearn]'.") from error
+            raise DpalError(f"A pipeline needs other packages: {install('sklearn')}") from error
         for name in KEPT_BY_DIGEST & self.files.keys():
             # It finds its tables there, wherever this folder is later.
             kept = stored_file(sha256_of(self.files[name]))

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from dpal.errors import NotCached
 from dpal.features import KINDS
 from dpal.features.base import Featurizer, Rows
+from dpal.files import sha256_of
 from dpal.settings import stored_file
 
 # Parameters that name a file by its digest, and what the file is called in a release.
@@ -34,6 +35,14 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
 
+def _table(name: str, digest: str) -> Path:
+    """Return a file of the release from the cache, or from the working directory."""
+    for found in (stored_file(digest), Path(name)):
+        if found.exists() and sha256_of(found) == digest:
+            return found
+    raise NotCached(f"This pipeline needs {name} of its release: put it into the working directory.")
+
+
 @lru_cache(maxsize=4)
 def _featurizer(described: str, attached: tuple[tuple[str, str], ...]) -> Featurizer:
     body = json.loads(described)
@@ -45,7 +54,5 @@ def _featurizer(described: str, attached: tuple[tuple[str, str], ...]) -> Featur
             files[name].write_bytes(content.encode())
         for named, name in TABLES.items():
             if named in parameters:
-                files[name] = stored_file(parameters[named])
-                if not files[name].exists():
-                    raise NotCached(f"{name} of this pipeline was never downloaded here: run dpal.load for it once.")
+                files[name] = _table(name, parameters[named])
         return KINDS[body["kind"]].from_release(parameters, files)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dpal.errors import DpalError
+from dpal.errors import DpalError, install
 from dpal.files import sha256_of
 from dpal.manifest import MANIFEST
 from dpal.mlflow_model import facts_of, write_folder
-from dpal.releases import Fetched
+from dpal.releases import Fetched, Wheel
 
 EXPERIMENT = "dpal"
 ARTIFACTS = "model"
@@ -23,7 +23,7 @@ LONGEST_VALUE = 4000
 HERE = ("localhost", "127.0.0.1", "::1")
 
 
-def push(fetched: Fetched, target: str, *, public_key: str) -> str:
+def push(fetched: Fetched, target: str, *, public_key: str, wheel: Wheel) -> str:
     """Put a release into a registry and return where it is, in words."""
     parts = urlsplit(target)
     name = parts.path.strip("/")
@@ -32,16 +32,16 @@ def push(fetched: Fetched, target: str, *, public_key: str) -> str:
     scheme = "http" if parts.hostname in HERE else "https"
     with _sentences(f"{scheme}://{parts.netloc}"), tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "model"
-        return _push(fetched, made, f"{scheme}://{parts.netloc}", name, public_key=public_key)
+        return _push(fetched, made, f"{scheme}://{parts.netloc}", name, public_key=public_key, wheel=wheel)
 
 
-def _push(fetched: Fetched, folder: Path, address: str, name: str, *, public_key: str) -> str:
+def _push(fetched: Fetched, folder: Path, address: str, name: str, *, public_key: str, wheel: Wheel) -> str:
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - an extra, and slow
 
     # It would print addresses of its own between what is said here.
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
     logging.getLogger("mlflow").setLevel(logging.ERROR)
-    model = write_folder(fetched, folder, public_key=public_key)
+    model = write_folder(fetched, folder, public_key=public_key, wheel=wheel)
     digest = sha256_of(fetched.signed[MANIFEST])
     client: Any = MlflowClient(tracking_uri=address, registry_uri=address)
     for one in client.search_model_versions(f"name = '{name}'"):
@@ -72,7 +72,7 @@ def _sentences(address: str) -> Iterator[None]:
     try:
         import mlflow.exceptions as found  # noqa: PLC0415 - an extra, and slow
     except ImportError as error:
-        raise DpalError("MLflow needs another package: pip install 'dpal-client[mlflow]'.") from error
+        raise DpalError(f"MLflow needs another package: {install('mlflow')}") from error
     try:
         yield
     except found.MlflowException as error:

@@ -1,9 +1,11 @@
 """Fetching a release: only what is missing, verified before it counts, kept by digest."""
 
+import hashlib
 import json
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpal import settings
-from dpal.errors import Broken, DpalError, NotCached, NotGenuine, NotReached, Retired
+from dpal.errors import Broken, DpalError, NotCached, NotGenuine, NotReached, OfflineWarning, Retired
 from dpal.files import sha256_of, write_whole
 from dpal.manifest import MANIFEST, SIGNATURE, Listed, Manifest, read_manifest, verify_folder
 from dpal.model import Model
@@ -46,6 +48,25 @@ class Fetched:
     signed: Mapping[str, Path]
 
 
+@dataclass(frozen=True)
+class Wheel:
+    """This package as its site serves it, for programs that install it where they run a model."""
+
+    name: str
+    content: bytes
+
+
+def fetch_wheel(site: str, token: str | None = None) -> Wheel:
+    """Fetch this package from the site, whose releases it reads; the digest is that of the site's index."""
+    with Site(site, token) as asked:
+        index = asked.get("/simple/dpal-client/", headers={"Accept": "application/vnd.pypi.simple.v1+json"})
+        (listed,) = index["files"]
+        content = b"".join(asked.file(str(listed["url"])))
+    if hashlib.sha256(content).hexdigest() != listed["hashes"]["sha256"]:
+        raise NotGenuine(f"{listed['filename']} from {asked.address} is not the file that its index names.")
+    return Wheel(str(listed["filename"]), content)
+
+
 def load(
     site: str,
     project: str,
@@ -74,7 +95,8 @@ def load(
     retired : bool
         Whether a version that was taken back may be used.
     offline : bool
-        Use what was downloaded before, and no network.
+        Use what was downloaded before, and no network. A site that does not answer has the same effect, with an
+        `OfflineWarning`.
 
     Raises
     ------
@@ -113,7 +135,17 @@ def fetch(
     if offline:
         return _cached(address, project, str(version), public_key=public_key, retired=retired)
     with Site(address, token) as asked:
-        described = asked.request("GET", f"projects/{quoted(project)}/models/{quoted(str(version))}")
+        try:
+            described = asked.request("GET", f"projects/{quoted(project)}/models/{quoted(str(version))}")
+        except NotReached:
+            cached = _cached(address, project, str(version), public_key=public_key, retired=retired)
+            warnings.warn(
+                f"{address} does not answer: version {cached.manifest.version} of {project} comes from the cache. "
+                "Whether it was retired since, or followed by a newer one, cannot be known.",
+                OfflineWarning,
+                stacklevel=3,
+            )
+            return cached
         if described["state"] == "retired" and not retired:
             raise Retired(_retired(project, described))
         key = _trusted_key(address, given=public_key, published=str(described["public_key"]))

@@ -24,7 +24,8 @@ RETRIES = Retry(
     other=0,
     backoff_factor=0.5,
     status_forcelist=(429, 502, 503, 504),
-    allowed_methods=("GET", "HEAD"),
+    # A write carries an Idempotency-Key, so that sent again it happens once.
+    allowed_methods=None,
     respect_retry_after_header=True,
     raise_on_status=False,
 )
@@ -84,6 +85,10 @@ class Site:
         key = {} if method == "GET" else {"Idempotency-Key": str(uuid.uuid4())}
         headers = {**key, **(headers or {})}
         return self._json(self._ask(method, f"/api/v1/{path}", headers=headers, params=query, json=body, data=data))
+
+    def get(self, path: str, *, headers: Mapping[str, str] | None = None) -> Any:
+        """Return a JSON document of the site outside its REST interface."""
+        return self._json(self._ask("GET", path, headers=headers))
 
     def pages(self, path: str) -> Iterator[Any]:
         """Yield everything of a list; each page is asked for once the one before it was read."""

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from dpal.errors import DpalError, NotFitting
+from dpal.errors import DpalError, NotFitting, install
 
 FORMATS = ("csv", "jsonl", "parquet", "lines")
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".txt": "lines"}
@@ -190,5 +190,5 @@ def _arrow() -> Any:
     try:
         import pyarrow.parquet as found  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise DpalError("Parquet needs another package: pip install 'dpal-client[parquet]'.") from error
+        raise DpalError(f"Parquet needs another package: {install('parquet')}") from error
     return found

@@ -24,11 +24,11 @@ class Form:
             f'--{self._mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
             "Content-Type: application/octet-stream\r\n\r\n"
         )
-        self._parts: list[Any] = []
         self._head, self._tail = head.encode(), f"\r\n--{self._mark}--\r\n".encode()
         self._file = file.open("rb")
         self._size = len(self._head) + file.stat().st_size + len(self._tail)
         self._sent = sent
+        self.seek(0)
 
     @property
     def content_type(self) -> str:
@@ -37,13 +37,23 @@ class Form:
     def __len__(self) -> int:
         return self._size
 
+    def tell(self) -> int:
+        """Return the start, where a request that is sent again begins."""
+        return 0
+
+    def seek(self, place: int) -> None:
+        """Go back to the start; there is no other `place`."""
+        self._before, self._after = self._head, self._tail
+        self._sent(-self._file.tell())
+        self._file.seek(place)
+
     def read(self, size: int = -1) -> bytes:
-        if self._head:
-            block, self._head = self._head, b""
+        if self._before:
+            block, self._before = self._before, b""
         elif block := self._file.read(size):
             self._sent(len(block))
         else:
-            block, self._tail = self._tail, b""
+            block, self._after = self._after, b""
         return block
 
     def close(self) -> None:

@@ -1,6 +1,5 @@
 import importlib
 import json
-import tomllib
 
 import numpy as np
 import pandas as pd
@@ -10,11 +9,11 @@ from dpal import errors
 from dpal.manifest import MANIFEST, SIGNATURE, verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.pushing import push
-from dpal.releases import Fetched
-from dpal_site.embedded.servers import REPOSITORY
+from dpal.releases import Fetched, Wheel
 from learner.releases.artifacts.signatures import Signer
 from tests.pure.client.test_model import COLUMNS, KEY, SAID, TEXTS, write
 
+WHEEL = Wheel("dpal_client-0.1.0-py3-none-any.whl", b"a wheel")
 OTHER = Signer.from_secret("somebody else's secret, which is long enough too").public_key
 
 
@@ -31,7 +30,7 @@ def loaded(folder):
 
 def test_a_folder_predicts_what_the_release_does(tmp_path):
     theirs = write(tmp_path / "release", classes=4)
-    model = write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY)
+    model = write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY, wheel=WHEEL)
     ours = loaded(tmp_path / "made")
     expected = theirs.predict(TEXTS.transform(SAID))
     assert len(set(expected)) > 1
@@ -42,24 +41,24 @@ def test_a_folder_predicts_what_the_release_does(tmp_path):
     with pytest.raises(errors.NotFitting, match="call their column text"):
         ours.predict(pd.DataFrame({"a": SAID, "b": SAID}))
     told = json.loads((tmp_path / "made" / "MLmodel").read_text())
-    assert json.loads(told["signature"]["inputs"]) == [{"type": "string", "name": "text", "required": True}]
+    assert json.loads(told["signature"]["inputs"]) == [{"type": "string", "required": True}]
     assert told["metadata"]["dpal.guarantee.0"] == "the pool of voice queries: " + str(model.guarantee.accounts[0])
-    declared = tomllib.loads((REPOSITORY / "client" / "pyproject.toml").read_text())["project"]["version"]
-    assert (tmp_path / "made" / "requirements.txt").read_text() == f"dpal-client=={declared}\n"
+    assert (tmp_path / "made" / WHEEL.name).read_bytes() == WHEEL.content
+    assert (tmp_path / "made" / "requirements.txt").read_text() == f"mlflow>=3,<4\n./{WHEEL.name}\n"
 
 
 def test_rows_are_read_from_a_frame(tmp_path):
     theirs = write(tmp_path / "release", COLUMNS)
-    write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY)
+    write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY, wheel=WHEEL)
     rows = [{"age": 3.0, "kind": "a"}, {"age": 97.0, "kind": "b"}]
     assert loaded(tmp_path / "made").predict(pd.DataFrame(rows)).tolist() == theirs.predict(COLUMNS.transform(rows))
 
 
 def test_a_changed_folder_is_refused(tmp_path, monkeypatch):
     write(tmp_path / "release")
-    write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY)
+    write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY, wheel=WHEEL)
     with pytest.raises(errors.DpalError, match="made is there already"):
-        write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY)
+        write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY, wheel=WHEEL)
     # Whoever trusts a key of the site need not trust the one in the folder.
     monkeypatch.setenv("DPAL_PUBLIC_KEY", OTHER)
     with pytest.raises(errors.NotGenuine, match="another key"):
@@ -77,11 +76,11 @@ def test_nothing_half_written_stays(tmp_path):
     found = fetched(tmp_path / "release")
     (tmp_path / "release" / "weights.json").write_text("{}")
     with pytest.raises(errors.NotGenuine):
-        write_folder(found, tmp_path / "made", public_key=KEY)
+        write_folder(found, tmp_path / "made", public_key=KEY, wheel=WHEEL)
     assert [path.name for path in tmp_path.iterdir()] == ["release"]
 
 
 def test_without_mlflow_one_sentence_says_what_to_install(tmp_path):
     write(tmp_path / "release")
-    with pytest.raises(errors.DpalError, match=r"pip install 'dpal-client\[mlflow\]'"):
-        push(fetched(tmp_path / "release"), "mlflow://127.0.0.1:9/name", public_key=KEY)
+    with pytest.raises(errors.DpalError, match="pip install 'mlflow-skinny>=3,<4'"):
+        push(fetched(tmp_path / "release"), "mlflow://127.0.0.1:9/name", public_key=KEY, wheel=WHEEL)

@@ -2,6 +2,7 @@ import base64
 import hashlib
 import json
 import stat
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpal import errors, settings, tables
 from dpal.command_line import main
 from dpal.features.table import CategoricalColumn, NumericColumn
 from dpal.manifest import read_manifest, verify_folder
+from dpal_site.embedded.servers import REPOSITORY
 from learner.features.image import ImageFeaturizer
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
@@ -290,3 +292,8 @@ def test_bad_tables_are_named_by_line(tmp_path, kind, content, sentence):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(errors.NotFitting, match=sentence):
         list(tables.read_batches(str(path), kind, 1))
+
+
+def test_what_is_missing_is_named_as_the_package_declares_it():
+    declared = tomllib.loads((REPOSITORY / "client" / "pyproject.toml").read_text())["project"]
+    assert {name: list(needed) for name, needed in errors.EXTRAS.items()} == declared["optional-dependencies"]

@@ -70,11 +70,17 @@ def test_a_table_is_found_by_its_digest_alone(tmp_path, monkeypatch):
     pipeline = model.pipeline()
     kept = settings.stored_file(featurizer.table_sha256)
     assert kept.stat().st_size > 5_000_000
-    (tmp_path / "release" / "encoder.npz").unlink()
+    encoder = (tmp_path / "release" / "encoder.npz").rename(tmp_path / "encoder.npz")
     assert pipeline.predict(records).tolist() == model.predict(records).tolist()
     monkeypatch.setenv("DPAL_CACHE", str(tmp_path / "elsewhere"))
     dpal.pipeline._featurizer.cache_clear()
-    with pytest.raises(errors.NotCached, match=r"run dpal\.load for it once"):
+    with pytest.raises(errors.NotCached, match=r"needs encoder\.npz of its release"):
+        pipeline.predict(records)
+    monkeypatch.chdir(tmp_path)
+    assert pipeline.predict(records).tolist() == model.predict(records).tolist()
+    dpal.pipeline._featurizer.cache_clear()
+    encoder.write_bytes(b"another")
+    with pytest.raises(errors.NotCached):
         pipeline.predict(records)
 
 

@@ -17,6 +17,12 @@ def server():
             asked.append((self.command, self.path, dict(self.headers), body))
             if self.path.endswith("/limit"):
                 status, said = 422, {"detail": "No.", "errors": [{"field": "epsilon", "rule": "must be > 0"}]}
+            elif self.path.endswith("/lost") and len(asked) == 1:
+                # As a site does that is killed.
+                self.close_connection = True
+                return
+            elif self.path.endswith("/busy") and len(asked) < 3:
+                status, said = (429, 503)[len(asked) - 1], {"detail": "Later."}
             else:
                 status, said = 200, {"n": len(asked)}
             self.send_response(status)
@@ -46,6 +52,20 @@ def test_each_write_has_a_key_of_its_own_and_a_read_has_none(server):
     assert headers["Authorization"] == "Bearer secret"
     assert [json.loads(write[3]) for write in writes] == [{"state": "paused"}] * 2
     assert len({write[2]["Idempotency-Key"] for write in writes}) == 2
+
+
+@pytest.mark.parametrize("path", ["lost", "busy"])
+def test_a_write_is_sent_again_with_its_key(server, tmp_path, path):
+    address, asked = server
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"as it is")
+    sent = []
+    with Site(address, "secret") as site:
+        upload(site, path, file, {"role": "pool"}, sent.append)
+    assert len(asked) == (2 if path == "lost" else 3)
+    assert len({headers["Idempotency-Key"] for _, _, headers, _ in asked}) == 1
+    assert len({body for *_, body in asked}) == 1
+    assert sum(sent) == len(b"as it is")
 
 
 def test_a_refusal_is_one_sentence_with_the_fields_rules(server):

