@@ -48,7 +48,7 @@ MAY_MARK_SAFE = {
     "learner/releases/views.py": "a model card, which escapes what it quotes",
 }
 MAY_START_PROGRAMS = {
-    *(f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")),
+    *(f"dpal_site/embedded/{name}.py" for name in ("host", "postgres", "processes", "valkey")),
     "annotation/work/limits.py",
     "addons/spark/engine.py",
     "learner/features/crew.py",

@@ -128,7 +128,7 @@ class Normalizer(StrEnum):
     other punctuation character read as a space.
     L2: L1 with numbers, weekdays and months replaced by the slot they stand in; numbers in a row are one.
     L3: the words of L2 that carry content, each once, in alphabetical order.
-    L4: L3 with one slot for all words that are not on the public list of `privacy.gate.common_words`.
+    L4: L3 with one slot for all words that are not on the public list `COMMON_WORDS`.
     L5: the words of that list and the slots of L2 alone, each once, in alphabetical order.
     """
 

@@ -98,7 +98,7 @@ class TestSecretAddresses:
         assert self.SECRET not in said
 
     def test_what_breaks_is_told_without_the_address(self, everything, monkeypatch):
-        monkeypatch.setattr("annotation.people.views.rates.count_try", lambda **_: 1 / 0)
+        monkeypatch.setattr("annotation.people.views.idempotency.count_try", lambda **_: 1 / 0)
         Client(raise_request_exception=False).get(reverse("annotation:join", args=[self.SECRET]))
         (line,) = [json.loads(line) for line in everything.getvalue().splitlines() if '"exception"' in line]
         assert line["event"] == "Internal Server Error: /join/<str:secret>/"
