@@ -22,7 +22,6 @@ PRESET_WORDS = {"title", "sentence", "cost", "made_of"}
 # Errors that programs and administrators read: they stay English.
 UNTRANSLATED = {
     "CommandError",
-    "DataProblem",
     "HttpError",
     "ImproperlyConfigured",
     "EmbeddedError",

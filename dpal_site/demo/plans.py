@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from annotation.choices.presets import PRESETS
 from dpal_site.demo import voice_log
 from dpal_site.demo.annotators import MISTAKE_RATE, Browser, GivesAnswer, LabelPage
 from learner.estimators.descriptions import described_by
@@ -52,7 +51,6 @@ CONTRIBUTORS = 30_000
 # Questions of each release of a crowd; all of them are paid for at once.
 CROWD_LABELS, CROWD_RELEASES = 40, 3
 CROWD_SETTINGS: dict[str, Any] = {"labels_per_release": CROWD_LABELS}
-BLOCKS = SecretBlocks(PRESETS[TRUSTED].defaults["selection_rate"])
 # 10 and 30 % of the digits: fewer answers, and secrecy about who is asked pays more.
 DIGIT_BLOCKS = SecretBlocks(0.1, block_growth=3)
 

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,7 +11,6 @@ from django.db import connections
 from dpal_site.demo import stage as stages
 from dpal_site.demo.annotators import MISTAKE_RATE, SimulatedAnnotator
 from dpal_site.demo.plans import ProjectPlan, default_plans
-from dpal_site.demo.real_data import DataProblem, read_plans
 from dpal_site.demo.report import medians_made_by, report_lines, simulated
 from dpal_site.embedded import servers
 from dpal_site.embedded.host import EmbeddedError, ProcessDied
@@ -38,14 +36,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--exit", action="store_true", help="end after the table instead of serving the site")
         parser.add_argument("--port", type=int, help="port of the web server; default: the first free one from 8000")
-        parser.add_argument(
-            "--data", type=Path, metavar="FILE", help="a CSV or TSV file of labelled texts to use instead"
-        )
-        parser.add_argument("--text-column", default="text", help="its column of texts: a name, or a number from 1")
-        parser.add_argument("--label-column", default="label", help="its column of classes: a name, or a number from 1")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        plans = self._plans(options)
+        plans = default_plans()
         os.environ.setdefault("WORK_LEASE_SECONDS", LEASE_SECONDS)
         log_dir = servers.var_dir() / "log"
         try:
@@ -76,14 +69,6 @@ class Command(BaseCommand):
                 self._keep_running(site)
             else:
                 return
-
-    def _plans(self, options: dict[str, Any]) -> Sequence[ProjectPlan]:
-        if options["data"] is None:
-            return default_plans()
-        try:
-            return read_plans(options["data"], text_column=options["text_column"], label_column=options["label_column"])
-        except DataProblem as problem:
-            raise CommandError(str(problem)) from problem
 
     def _play(self, site: Supervisor, plans: Sequence[ProjectPlan]) -> stages.Stage:
         """Open the projects and let everybody work until each has its last release, or the last it can pay for."""
