@@ -37,6 +37,19 @@ def wait(file):
     time.sleep(600)
 
 
+def drip(file):
+    while True:
+        time.sleep(0.1)
+        yield {}, b""
+
+
+def nest(file, *, depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    yield {"value": value}, b""
+
+
 def flood(file):
     while True:
         yield {}, bytes(2**20)

@@ -31,10 +31,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, NoReturn
 
-from annotation.errors import InvalidUpload
+from annotation.errors import InvalidUpload, SiteBusy
 from privacy.wording import Message, as_message, message_from, message_of
 
 MIB = 1024 * 1024
+# Looks of one process at a time, and with those that wait: its other threads serve pages that look at no file.
+MOST_LOOKS, MOST_WAITING_LOOKS = 2, 3
 ROOT = Path(__file__).resolve().parents[2]
 IDLE_SECONDS = 120.0
 # Threads would take address space, and Arrow's own allocator reserves a gigabyte of it.
@@ -52,6 +54,9 @@ HEAD = struct.Struct(">IQ")
 LENGTH = struct.Struct(">I")
 MOST_HEAD_BYTES = 64 * MIB
 OUT_OF_MEMORY = 3
+NICENESS = 5
+MOST_CALLS = 500
+TOO_DEEP = as_message("file: holds values that nest too deeply")
 Answer = tuple[dict[str, Any], bytes]
 Job = Callable[..., Iterator[Answer]]
 
@@ -70,12 +75,20 @@ class Limits:
         Seconds that the caller waits for a message.
     size : int
         Bytes of all messages together.
+    total : int
+        Seconds that the caller waits for all messages together.
     """
 
     memory: int = 384
     cpu: int = 10
     time: int = 60
     size: int = 64 * MIB
+    total: int = 24 * 3600
+
+
+# Of a page, whose thread waits; and of a worker, which reads the whole of a file.
+LOOK = Limits(total=20)
+WHOLE = Limits(time=120, size=2**40)
 
 
 class Rule(StrEnum):
@@ -99,7 +112,7 @@ def reasons(limits: Limits) -> dict[Rule, Message]:
     return {
         Rule.MEMORY: as_message("needs more than {most:,} MiB of memory to be read", most=limits.memory),
         Rule.CPU: as_message("needs more than {most:,} seconds of processor time to be read", most=limits.cpu),
-        Rule.TIME: as_message("takes more than {most:,} seconds to be read", most=limits.time),
+        Rule.TIME: as_message("takes more than {most:,} seconds to be read", most=min(limits.time, limits.total)),
         Rule.SIZE: as_message("holds more than {most:,} bytes once read", most=limits.size),
         Rule.CRASH: as_message("makes its reader crash"),
     }
@@ -116,13 +129,18 @@ def run(job: Job, file: BinaryIO, limits: Limits, /, **arguments: Any) -> Iterat
         If the job was killed.
     InvalidUpload
         If the job raised it.
+    SiteBusy
+        If a page looks at a file and others do so already.
     """
     with contextlib.ExitStack() as stack:
+        if limits.total <= LOOK.total:
+            _take_place(limits.total, stack)
         source = _descriptor(file, stack)
         request = json.dumps([job.__qualname__, arguments, limits.memory, limits.cpu]).encode()
         for _ in range(2):
             output, status = _server.begin(job.__module__, request, source, stack)
-            if (first := _read(output, HEAD.size, limits)) or status.recv(1, socket.MSG_PEEK):
+            answers = _Answers(output, limits)
+            if (first := answers.read(HEAD.size)) or status.recv(1, socket.MSG_PEEK):
                 break
             # The server had been idle and ended at this moment.
         total = 0
@@ -131,7 +149,7 @@ def run(job: Job, file: BinaryIO, limits: Limits, /, **arguments: Any) -> Iterat
             total += length + size
             if length > MOST_HEAD_BYTES or total > limits.size:
                 raise LimitReached(limits, Rule.SIZE)
-            body = _read(output, length + size, limits)
+            body = answers.read(length + size)
             if body is None or len(body) < length + size:
                 break
             head = json.loads(body[:length])
@@ -142,8 +160,18 @@ def run(job: Job, file: BinaryIO, limits: Limits, /, **arguments: Any) -> Iterat
             with contextlib.suppress(OSError, ValueError):
                 file.seek(head.pop("at"))
             yield head, bytes(body[length:])
-            first = _read(output, HEAD.size, limits)
+            first = answers.read(HEAD.size)
         _check_end(status.recv(LENGTH.size), limits)
+
+
+_looks, _places = threading.BoundedSemaphore(MOST_LOOKS), threading.BoundedSemaphore(MOST_WAITING_LOOKS)
+
+
+def _take_place(seconds: int, stack: contextlib.ExitStack) -> None:
+    for places, patience in ((_places, 0), (_looks, seconds)):
+        if not places.acquire(timeout=patience):
+            raise SiteBusy("Too many files are being looked at. Try again in a minute.")
+        stack.callback(places.release)
 
 
 def _check_end(status: bytes, limits: Limits) -> None:
@@ -157,18 +185,27 @@ def _check_end(status: bytes, limits: Limits) -> None:
         raise LimitReached(limits, Rule.CRASH)
 
 
-def _read(output: int, size: int, limits: Limits) -> bytearray | None:
-    found = bytearray()
-    ready = select.poll()
-    ready.register(output, select.POLLIN)
-    while len(found) < size:
-        if not ready.poll(limits.time * 1000):
-            raise LimitReached(limits, Rule.TIME)
-        piece = os.read(output, min(size - len(found), MIB))
-        if not piece:
-            return found or None
-        found += piece
-    return found
+class _Answers:
+    """What a job writes, and how long its caller has waited for it."""
+
+    def __init__(self, output: int, limits: Limits) -> None:
+        self._output, self._limits, self._waited = output, limits, 0.0
+        self._ready = select.poll()
+        self._ready.register(output, select.POLLIN)
+
+    def read(self, size: int) -> bytearray | None:
+        found = bytearray()
+        while len(found) < size:
+            began = time.monotonic()
+            most = min(self._limits.time, self._limits.total - self._waited)
+            if most <= 0 or not self._ready.poll(most * 1000):
+                raise LimitReached(self._limits, Rule.TIME)
+            self._waited += time.monotonic() - began
+            piece = os.read(self._output, min(size - len(found), MIB))
+            if not piece:
+                return found or None
+            found += piece
+        return found
 
 
 def _descriptor(file: BinaryIO, stack: contextlib.ExitStack) -> int:
@@ -298,6 +335,10 @@ def _supervise(module: ModuleType, status: int, output: int, source: int) -> Non
 def _work(job: Job, arguments: dict[str, Any], output: int, source: int, *, memory: int, cpu: int) -> NoReturn:
     code = 1
     try:
+        # Clicks go before what somebody uploads.
+        os.nice(NICENESS)
+        # A value that nests deeper could not be handed on to a caller who is some calls deep.
+        sys.setrecursionlimit(MOST_CALLS)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if sys.platform == "linux":  # another system has no limit that holds
@@ -311,6 +352,8 @@ def _work(job: Job, arguments: dict[str, Any], output: int, source: int, *, memo
                     _allow(cpu)
             except InvalidUpload as refusal:
                 _send(out, {"refused": message_of(str(refusal)).as_json()})
+            except RecursionError:
+                _send(out, {"refused": TOO_DEEP.as_json()})
             except MemoryError:
                 os._exit(OUT_OF_MEMORY)
             except Exception as error:  # noqa: BLE001 - told by its place: its words may be of the file
@@ -333,7 +376,8 @@ def _address_space() -> int:
 
 
 def _send(out: io.BufferedWriter, head: dict[str, Any], payload: bytes = b"") -> None:
-    written = json.dumps(head).encode()
+    # Half a character, which a broken text may hold, is read back as it is.
+    written = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass")
     out.write(HEAD.pack(len(written), len(payload)))
     out.write(written)
     out.write(payload)

@@ -32,7 +32,7 @@ class DelimitedReader:
     Where a quote is closed wrongly nobody can say how the lines it spans fall into rows, so all of them are bad and
     none is guessed. Once such a quote has swallowed more than a field may hold, the whole file is refused.
 
-    A reader that `follows` another one begins at a row in the middle of the file, under the header the other one found.
+    A reader with a `header` begins at a row in the middle of the file.
     After the last batch `lines_read` says how many lines there were, and `ends_within` whether the last row is cut off.
     """
 
@@ -42,7 +42,7 @@ class DelimitedReader:
         layout: Layout,
         *,
         default_delimiter: str = ",",
-        follows: "DelimitedReader | None" = None,
+        header: list[str] | None = None,
     ) -> None:
         self._source = source
         self._layout = layout
@@ -50,16 +50,13 @@ class DelimitedReader:
         self._lines_before = 0
         self.lines_read = 0
         self.ends_within = False
-        self._header: list[str]
-        self._delimiter: str
-        if follows is not None:
-            self._header, self._delimiter = follows._header, follows._delimiter
-            return
-        self._header = self._find_header(default_delimiter)
-        layout.require(self._header)
+        self.delimiter = default_delimiter
+        self.header = self._find_header(default_delimiter) if header is None else header
+        if header is None:
+            layout.require(self.header)
 
     def batches(self) -> Iterator[RawBatch]:
-        reader = self._open(self._lines, self._delimiter)
+        reader = self._open(self._lines, self.delimiter)
         # Rows and the lines they end on without a step of Python between them: nearly all rows are good.
         ended = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)
         found: list[tuple[list[str], int]] = []
@@ -85,16 +82,12 @@ class DelimitedReader:
                 found = []
         self.lines_read = reader.line_num + self._lines_before
 
-    @property
-    def delimiter(self) -> str:
-        return self._delimiter
-
     def _batch(self, found: list[tuple[list[str], int]], end: int) -> RawBatch:
         """Return rows, with the lines they end on, as cells; `end` is the line on which what came before ended."""
         bad: list[BadRow] = []
         rows = [row for row, _ in found]
         lines = [line + 1 + self._lines_before for line in (end, *(line for _, line in found[:-1]))][: len(rows)]
-        wanted = len(self._header)
+        wanted = len(self.header)
         if set(map(len, rows)) - {wanted}:
             for row, line in zip(rows, lines, strict=True):
                 if row and len(row) != wanted:  # an empty line is no row
@@ -112,7 +105,7 @@ class DelimitedReader:
                     )
             kept = [(row, line) for row, line in zip(rows, lines, strict=True) if len(row) == wanted]
             rows, lines = [row for row, _ in kept], [line for _, line in kept]
-        place = {name: index for index, name in enumerate(self._header)}
+        place = {name: index for index, name in enumerate(self.header)}
         columns = {name: list(map(itemgetter(place[name]), rows)) for name in self._layout.columns()}
         return RawBatch(lines, columns, bad)
 
@@ -139,18 +132,18 @@ class DelimitedReader:
             first = line
             self._lines_before += 1
         if not layout.has_header:
-            self._delimiter = layout.delimiter or default_delimiter
+            self.delimiter = layout.delimiter or default_delimiter
             self._lines = chain([first], self._lines)
             self._lines_before -= 1
             return list(layout.header) or self._numbered(first)
         candidates = [layout.delimiter] if layout.delimiter else [default_delimiter, *DELIMITERS]
         headers = {delimiter: self._split(first, delimiter) for delimiter in candidates}
         wanted = set(layout.columns())
-        self._delimiter = next((key for key, names in headers.items() if wanted <= set(names)), candidates[0])
-        return headers[self._delimiter]
+        self.delimiter = next((key for key, names in headers.items() if wanted <= set(names)), candidates[0])
+        return headers[self.delimiter]
 
     def _numbered(self, first: str) -> list[str]:
-        names = [str(place) for place in range(1, len(self._split(first, self._delimiter)) + 1)]
+        names = [str(place) for place in range(1, len(self._split(first, self.delimiter)) + 1)]
         wanted = self._layout.columns()
         return list(wanted) if len(names) == len(wanted) == 1 else names
 

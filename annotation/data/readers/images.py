@@ -20,7 +20,7 @@ from annotation.data.readers.cells import BadCell
 from annotation.data.readers.checks import owners_columns, read_owner_cell, stored_label
 from annotation.data.readers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
-from annotation.work.limits import Answer, LimitReached, Limits, run
+from annotation.work.limits import LOOK, WHOLE, Answer, LimitReached, Rule, run
 from privacy.wording import as_message, message_from, message_of
 
 FORMATS = ("PNG", "JPEG", "WEBP")
@@ -168,7 +168,6 @@ BATCH_IMAGES = 512
 BATCH_BYTES = 8 * 1024 * 1024
 # Images of one archive that may reach a limit of their process.
 MOST_REACHED = 10
-MEMORY = 384
 # A message gives the process more time, as many images take.
 TELL_SECONDS = 0.5
 # What the names of images are called, as if they were a column.
@@ -191,6 +190,8 @@ class ImageArchiveReader:
         self._file = file
         self._layout = layout
         self._keeps = layout.pictures and look is None
+        self._limits = WHOLE if look is None else LOOK
+        self._most_reached = MOST_REACHED if look is None else 1
         if layout.contributor:
             raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
         if layout.owner_id not in (None, FILE_NAME) or layout.metadata:
@@ -210,9 +211,8 @@ class ImageArchiveReader:
         next(self._answers)
 
     def _begin(self, after: int, skipped: dict[int, str], *, careful: bool = False) -> Iterator[Answer]:
-        limits = Limits(memory=MEMORY, time=120, size=2**40)
         asked = {"after": after, "skipped": list(skipped), "careful": careful}
-        return run(read_images, self._file, limits, **asked, **self._arguments)
+        return run(read_images, self._file, self._limits, **asked, **self._arguments)
 
     def batches(self) -> Iterator[RowBatch]:
         places = {name: place for place, name in enumerate(self._layout.classes)}
@@ -228,11 +228,13 @@ class ImageArchiveReader:
                         whole, skipped = line, {}
                 return
             except LimitReached as limit:
+                if limit.rule is Rule.TIME and self._limits is LOOK:
+                    raise
                 # Which image it was is known where each was named before it was read.
                 if careful:
                     reached += 1
                     skipped[line] = limit.reason
-                if reached > MOST_REACHED:
+                if reached > self._most_reached:
                     raise
                 careful = True
                 self._answers = self._begin(whole, skipped, careful=True)

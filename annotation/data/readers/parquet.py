@@ -11,14 +11,13 @@ import pyarrow.parquet as pq
 from annotation.data.readers.rows import FirstRows, Layout, RawBatch
 from annotation.data.readers.sources import MAXIMUM_LINE_BYTES
 from annotation.errors import InvalidUpload
-from annotation.work.limits import Answer, Limits, run
+from annotation.work.limits import LOOK, WHOLE, Answer, run
 from privacy.wording import as_message
 
 BATCH_ROWS = 16_384
 IMAGE_BATCH_ROWS = 512
 # A batch whose cells take more when written out is handed on in pieces.
 BATCH_BYTES = 32 * 1024 * 1024
-LIMITS = Limits(time=120, size=2**40)
 DAMAGED = "file: the Parquet file is damaged or cut off"
 
 
@@ -43,7 +42,7 @@ class ParquetReader:
         self._answers = run(
             read_parquet,
             file,
-            LIMITS,
+            WHOLE if look is None else LOOK,
             wanted=layout.columns(),
             texts=[name for name in (layout.text, layout.contributor, layout.label) if name],
             batch_rows=size if look is None else look.rows,
@@ -75,7 +74,7 @@ class ParquetReader:
 
 def parquet_columns(file: BinaryIO) -> tuple[str, ...]:
     nothing: dict[str, Any] = {"wanted": (), "texts": (), "batch_rows": 1, "groups": None, "maximum_bytes": 0}
-    return tuple(next(run(read_parquet, file, Limits(), **nothing))[0]["columns"])
+    return tuple(next(run(read_parquet, file, LOOK, **nothing))[0]["columns"])
 
 
 def read_parquet(

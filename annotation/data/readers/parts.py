@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from annotation.data.readers.checks import check_rows
-from annotation.data.readers.delimited import AT_THE_END, DelimitedReader
+from annotation.data.readers.delimited import AT_THE_END
 from annotation.data.readers.encodings import Encoding
-from annotation.data.readers.json_lines import JsonLinesReader
 from annotation.data.readers.parquet import ParquetReader
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import RowBatch
-from annotation.data.readers.sources import FileRange, TextSource
+from annotation.data.readers.texts import TextReader
 
 # More than a quoted field may hold, so that one which began before the cut must end, or break a rule, within it.
 WINDOW_BYTES = 8 * csv.field_size_limit()
@@ -30,21 +29,22 @@ class PartReader:
 
     def __init__(self, upload: Upload, file: BinaryIO, *, first: int, stop: int) -> None:
         self._upload = upload
-        self._reader: ParquetReader | JsonLinesReader | DelimitedReader
+        self._reader: ParquetReader | TextReader
         if isinstance(upload.reader, ParquetReader):
             self._reader = ParquetReader(file, upload.layout, maximum_bytes=upload.maximum_bytes, groups=(first, stop))
             return
-        source = TextSource(
-            FileRange(file, first, stop), compressed=False, maximum_bytes=upload.maximum_bytes, from_start=first == 0
-        )
-        if isinstance(upload.reader, JsonLinesReader):
-            self._reader = JsonLinesReader(source, upload.layout, follows=first > 0)
-        elif isinstance(upload.reader, DelimitedReader) and first > 0:
-            self._reader = DelimitedReader(source, upload.layout, follows=upload.reader)
-        elif isinstance(upload.reader, DelimitedReader):
-            self._reader = DelimitedReader(source, upload.layout, default_delimiter=upload.reader.delimiter)
-        else:
+        if not is_of_lines(upload):
             raise TypeError(f"a {upload.format.name} file is read in one piece")
+        assert isinstance(upload.reader, TextReader)
+        self._reader = TextReader(
+            file,
+            upload.layout,
+            upload.reader.kind,
+            delimiter=upload.reader.delimiter,
+            maximum_bytes=upload.maximum_bytes,
+            part=(first, stop),
+            follows=upload.reader if first else None,
+        )
 
     def batches(self) -> Iterator[RowBatch]:
         """Yield checked rows in file order, their lines counted from the cut; once."""
@@ -57,7 +57,7 @@ class PartReader:
 
     @property
     def is_whole(self) -> bool:
-        return not (isinstance(self._reader, DelimitedReader) and self._reader.ends_within)
+        return not (isinstance(self._reader, TextReader) and self._reader.ends_within)
 
     @property
     def unpacked_bytes(self) -> int:
@@ -65,12 +65,15 @@ class PartReader:
         return self._reader.unpacked_bytes if isinstance(self._reader, ParquetReader) else 0
 
 
+def is_of_lines(upload: Upload) -> bool:
+    return isinstance(upload.reader, TextReader) and upload.reader.kind != "tasks"
+
+
 def find_cuts(upload: Upload, file: BinaryIO, *, size: int, part_bytes: int) -> list[int]:
     """Return offsets, or row groups of Parquet, between parts of about `part_bytes`; only two for one piece."""
     if isinstance(upload.reader, ParquetReader):
         return _cuts_between_groups(upload.reader.group_bytes, part_bytes)
-    text = isinstance(upload.reader, JsonLinesReader | DelimitedReader)
-    if not text or upload.compressed or upload.encoding != Encoding.UTF_8 or size > upload.maximum_bytes:
+    if not is_of_lines(upload) or upload.compressed or upload.encoding != Encoding.UTF_8 or size > upload.maximum_bytes:
         return [0, size]
     # Up to here the header was looked for; it stays in one part with what names it.
     head = file.tell()
@@ -103,7 +106,8 @@ def _break_after(upload: Upload, file: BinaryIO, place: int) -> int | None:
         end = window.find(b"\n", end) + 1
         if not end or end > WINDOW_BYTES:
             return None
-        if not isinstance(upload.reader, DelimitedReader) or not upload.layout.quoting:
+        assert isinstance(upload.reader, TextReader)
+        if upload.reader.kind == "lines" or not upload.layout.quoting:
             return place + end
         following = window[end : end + WINDOW_BYTES].decode("utf-8", "surrogateescape")
         # What follows makes sense as rows for longer than as the rest of a quoted field.

@@ -9,14 +9,12 @@ from pathlib import PurePath
 from typing import BinaryIO, NamedTuple, Protocol
 
 from annotation.data.readers.checks import check_rows
-from annotation.data.readers.delimited import DelimitedReader
 from annotation.data.readers.encodings import Encoding, head_as_utf8, settled_encoding
 from annotation.data.readers.images import ImageArchiveReader
-from annotation.data.readers.json_lines import JsonLinesReader
-from annotation.data.readers.label_studio import LabelStudioReader
 from annotation.data.readers.parquet import ParquetReader
 from annotation.data.readers.rows import FirstRows, Layout, RawBatch, RowBatch
-from annotation.data.readers.sources import BYTE_ORDER_MARK, TextSource
+from annotation.data.readers.sources import BYTE_ORDER_MARK
+from annotation.data.readers.texts import TextKind, TextReader
 from annotation.data.readers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
 from privacy.wording import as_message
@@ -44,7 +42,12 @@ class Format(StrEnum):
     WORKBOOK = ".xlsx"
 
 
-TEXTS = (Format.CSV, Format.TSV, Format.JSON_LINES, Format.TASKS)
+TEXTS: dict[Format, TextKind] = {
+    Format.CSV: "delimited",
+    Format.TSV: "delimited",
+    Format.JSON_LINES: "lines",
+    Format.TASKS: "tasks",
+}
 
 
 class Detected(NamedTuple):
@@ -87,15 +90,16 @@ class Upload:
         elif self.format is Format.WORKBOOK:
             self.reader = WorkbookReader(file, layout, maximum_bytes=maximum_bytes, look=look)
         else:
-            most = maximum_bytes if look is None else min(maximum_bytes, look.most_bytes)
-            source = TextSource(file, compressed=self.compressed, maximum_bytes=most, encoding=self.encoding)
-            if self.format is Format.JSON_LINES:
-                self.reader = JsonLinesReader(source, layout)
-            elif self.format is Format.TASKS:
-                self.reader = LabelStudioReader(source, layout)
-            else:
-                tab = self.format is Format.TSV
-                self.reader = DelimitedReader(source, layout, default_delimiter="\t" if tab else ",")
+            self.reader = TextReader(
+                file,
+                layout,
+                TEXTS[self.format],
+                delimiter="\t" if self.format is Format.TSV else ",",
+                compressed=self.compressed,
+                encoding=self.encoding,
+                maximum_bytes=maximum_bytes,
+                look=look,
+            )
 
     @property
     def suffix(self) -> str:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from annotation.data.readers.cells import BadCell, check_storable
 from annotation.data.readers.delimited import DELIMITERS
+from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.images import FILE_NAME
 from annotation.data.readers.json_lines import read_object
 from annotation.data.readers.label_studio import LabelStudioReader
@@ -17,6 +18,7 @@ from annotation.data.readers.rows import FirstRows, Layout, refuse_wide
 from annotation.data.readers.sources import TextSource
 from annotation.data.readers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
+from annotation.work.limits import LOOK, Answer, run
 from privacy.wording import as_message
 
 HEAD_LINES = 100
@@ -69,22 +71,53 @@ def shape_of(
         asked = Layout(kind="text", has_header=has_header, sheet=sheet)
         book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=FirstRows(1))
         return FileShape(kind, tuple(name for name in book.header if name), sheets=book.sheets, sheet=book.sheet)
-    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=settled)
-    if kind is Format.TASKS:
+    found, _ = next(
+        run(
+            read_shape,
+            file,
+            LOOK,
+            kind=kind,
+            compressed=compressed,
+            maximum_bytes=maximum_bytes,
+            encoding=settled,
+            has_header=has_header,
+            delimiter=delimiter,
+            quoting=quoting,
+        )
+    )
+    several = {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+    return FileShape(kind, **(found | several))
+
+
+def read_shape(
+    file: BinaryIO,
+    *,
+    kind: str,
+    compressed: bool,
+    maximum_bytes: int,
+    encoding: str,
+    has_header: bool,
+    delimiter: str | None,
+    quoting: bool,
+) -> Iterator[Answer]:
+    """Yield the shape of a text file; a job of a limited process."""
+    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=Encoding(encoding))
+    if kind == Format.TASKS:
         tasks = LabelStudioReader(source, Layout(kind="text"))
-        return FileShape(kind, tasks.fields(), controls=tasks.controls(), people=tasks.people())
-    lines = [line for line in _head(source) if line.strip()]
-    if not lines:
+        shape = FileShape(Format.TASKS, tasks.fields(), controls=tasks.controls(), people=tasks.people())
+    elif not (lines := [line for line in _head(source) if line.strip()]):
         raise InvalidUpload("file: holds no rows")
-    if kind is Format.JSON_LINES:
-        return FileShape(kind, _fields(lines))
-    default = "\t" if kind is Format.TSV else ","
-    candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
-    split = {candidate: _split(lines[0], candidate, quoting=quoting) for candidate in candidates}
-    # The one that makes most columns of the first line; the earlier one of two that make as many.
-    chosen = max(split, key=lambda candidate: len(split[candidate]))
-    names = split[chosen] if has_header else [str(place) for place in range(1, len(split[chosen]) + 1)]
-    return FileShape(kind, tuple(names), chosen)
+    elif kind == Format.JSON_LINES:
+        shape = FileShape(Format.JSON_LINES, _fields(lines))
+    else:
+        default = "\t" if kind == Format.TSV else ","
+        candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
+        split = {candidate: _split(lines[0], candidate, quoting=quoting) for candidate in candidates}
+        # The one that makes most columns of the first line; the earlier one of two that make as many.
+        chosen = max(split, key=lambda candidate: len(split[candidate]))
+        names = split[chosen] if has_header else [str(place) for place in range(1, len(split[chosen]) + 1)]
+        shape = FileShape(Format(kind), tuple(names), chosen)
+    yield {name: getattr(shape, name) for name in ("columns", "delimiter", "controls", "people")}, b""
 
 
 def _head(source: TextSource) -> Iterator[str]:

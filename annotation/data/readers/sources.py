@@ -31,8 +31,8 @@ class FileRange:
 class _Counted(io.RawIOBase):
     """Bytes of a stream, counted once they are unpacked and refused beyond a number."""
 
-    def __init__(self, stream: "BinaryIO | FileRange | gzip.GzipFile", maximum_bytes: int) -> None:
-        self._stream, self._maximum_bytes = stream, maximum_bytes
+    def __init__(self, stream: "BinaryIO | FileRange | gzip.GzipFile", maximum_bytes: int, chunk_bytes: int) -> None:
+        self._stream, self._maximum_bytes, self._chunk_bytes = stream, maximum_bytes, chunk_bytes
         self.count = 0
 
     def readable(self) -> bool:
@@ -40,7 +40,7 @@ class _Counted(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            piece = self._stream.read(min(len(buffer), CHUNK_BYTES))
+            piece = self._stream.read(min(len(buffer), self._chunk_bytes))
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise InvalidUpload("file: the gzip archive is damaged or cut off") from None
         self.count += len(piece)
@@ -63,12 +63,15 @@ class TextSource:
         maximum_bytes: int,
         from_start: bool = True,
         encoding: Encoding = Encoding.UTF_8,
+        chunk_bytes: int = CHUNK_BYTES,
+        line_bytes: int = MAXIMUM_LINE_BYTES,
     ) -> None:
+        self._chunk_bytes, self._line_bytes = chunk_bytes, line_bytes
         stream = gzip.GzipFile(fileobj=cast(BinaryIO, file)) if compressed else file
-        self._bytes = _Counted(stream, maximum_bytes)
+        self._bytes = _Counted(stream, maximum_bytes, chunk_bytes)
         marked = from_start and encoding == Encoding.UTF_8
         self._text = io.TextIOWrapper(
-            io.BufferedReader(self._bytes, CHUNK_BYTES),
+            io.BufferedReader(self._bytes, chunk_bytes),
             "utf-8-sig" if marked else encoding.value,
             errors_of(encoding),
             newline="",
@@ -76,24 +79,24 @@ class TextSource:
 
     @property
     def chunks(self) -> int:
-        """Pieces of `CHUNK_BYTES` read so far, by which a reader knows when to hand over a batch."""
-        return self._bytes.count // CHUNK_BYTES
+        """Pieces of `chunk_bytes` read so far, by which a reader knows when to hand over a batch."""
+        return self._bytes.count // self._chunk_bytes
 
     def lines(self) -> Iterator[str]:
         """Yield every line with its ending; a line ends at LF, CR or CRLF, as in an editor."""
         read = self._text.readline
         with _whole_characters():
-            while line := read(MAXIMUM_LINE_BYTES + 1):
-                if len(line) > MAXIMUM_LINE_BYTES:
+            while line := read(self._line_bytes + 1):
+                if len(line) > self._line_bytes:
                     raise InvalidUpload(
-                        as_message("file: has a line longer than {most:,} bytes", most=MAXIMUM_LINE_BYTES)
+                        as_message("file: has a line longer than {most:,} bytes", most=self._line_bytes)
                     )
                 yield line
 
     def text(self) -> Iterator[str]:
         """Yield the file in pieces that end anywhere, but never within a character."""
         with _whole_characters():
-            while piece := self._text.read(CHUNK_BYTES):
+            while piece := self._text.read(self._chunk_bytes):
                 yield piece
 
 

@@ -2,13 +2,14 @@
 
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from itertools import chain
 from typing import Any, BinaryIO
 
 from annotation.data.readers.rows import BadRow, FirstRows, Layout, RawBatch
 from annotation.errors import InvalidUpload
-from annotation.work.limits import Answer, Limits, run
+from annotation.work.limits import LOOK, WHOLE, Answer, Limits, run
 from privacy.wording import as_message
 
 BATCH_ROWS = 4096
@@ -26,7 +27,7 @@ class WorkbookReader:
         self._answers = run(
             read_workbook,
             file,
-            Limits(LIMITS.memory, LIMITS.cpu, LIMITS.time, size=8 * maximum_bytes),
+            replace(LIMITS, size=8 * maximum_bytes, total=WHOLE.total if look is None else LOOK.total),
             wanted=layout.columns(),
             sheet=layout.sheet,
             header=layout.header if not layout.has_header else None,

@@ -23,7 +23,7 @@ from annotation import signals
 from annotation.budget.services import names_more_than
 from annotation.data.pixels import PixelFile
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import BadRowReport
+from annotation.data.readers.rows import BadRowReport, FirstRows
 from annotation.data.services import (
     charged_start,
     check_columns,
@@ -130,7 +130,7 @@ def receive_upload(
     limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
     mapping = mappings.with_control(project, role, file, name, mapping or {})
     file.seek(0)
-    upload = uploads.open_upload(file, name, mappings.layout_of(project, role, mapping))
+    upload = uploads.open_upload(file, name, mappings.layout_of(project, role, mapping), look=FirstRows(1))
     file.seek(0)
     if not confirm_few:
         drafts.refuse_few(drafts.forecast_upload(project=project, file=file, name=name, role=role, mapping=mapping))

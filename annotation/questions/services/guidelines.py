@@ -23,7 +23,7 @@ from annotation.questions.guidelines import (
     pictures_in,
     refuse_pictures_of_others,
 )
-from annotation.work.limits import Limits, run
+from annotation.work.limits import LOOK, run
 from annotation.work.scanning import scan_picture
 from annotation.work.services import files
 from privacy.wording import as_message
@@ -43,7 +43,7 @@ def add_guideline_picture(*, project: Project, data: bytes, description: str, by
     if len(data) > LARGEST_FILE:
         raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=LARGEST_FILE))
     scan_picture(data)
-    made, content = next(run(read_picture, BytesIO(data), Limits()))
+    made, content = next(run(read_picture, BytesIO(data), LOOK))
     digest = sha256(content).hexdigest()
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.errors import InvalidUpload
+from annotation.errors import InvalidUpload, SiteBusy
 from annotation.work import limits
 from annotation.work.limits import ENVIRONMENT, ROOT, LimitReached, Limits, run
 from tests import limited_jobs as jobs
@@ -73,6 +73,12 @@ def test_waiting_has_a_limit_and_ends_the_process():
         next(answers)
     assert reached.value.rule == "time"
     wait_until(lambda: not alive(pid))
+
+
+def test_short_waits_have_a_limit_together():
+    with pytest.raises(LimitReached, match="takes more than 1 seconds") as reached:
+        list(run(jobs.drip, NOTHING, Limits(total=1)))
+    assert reached.value.rule == "time"
 
 
 def test_what_nobody_waits_for_any_more_is_killed():
@@ -142,3 +148,23 @@ def test_no_descriptor_is_left_open():
         next(run(jobs.wait, NOTHING, SOME))
     gc.collect()
     assert len(list(Path("/dev/fd").iterdir())) <= before
+
+
+def test_a_value_comes_whole_or_is_refused_for_its_depth():
+    ((found, _),) = run(jobs.nest, NOTHING, SOME, depth=300)
+    assert str(found["value"]).count("[") == 301
+    with pytest.raises(InvalidUpload, match="nest too deeply"):
+        list(run(jobs.nest, NOTHING, SOME, depth=600))
+
+
+def test_two_threads_look_and_a_third_waits_for_one_of_them():
+    look = Limits(total=2)
+    first, second = run(jobs.wait, NOTHING, look), run(jobs.wait, NOTHING, look)
+    next(first), next(second)
+    with pytest.raises(SiteBusy):
+        next(run(jobs.echo, NOTHING, look, times=1))
+    # What a worker reads waits for nobody.
+    assert next(run(jobs.echo, NOTHING, SOME, times=1))
+    first.close()
+    assert next(run(jobs.echo, NOTHING, look, times=1))
+    second.close()

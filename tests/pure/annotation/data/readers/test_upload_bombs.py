@@ -24,6 +24,7 @@ from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import FirstRows, Layout
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
+from annotation.work.limits import Limits
 from dpal_site.embedded.servers import REPOSITORY
 from tests.bombs import jpeg_of_scans
 
@@ -93,6 +94,7 @@ class TestParquet:
 PEAK = """
 import resource, sys
 from annotation.errors import InvalidUpload
+from annotation.work.limits import Limits
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import Layout, FirstRows
@@ -311,7 +313,7 @@ class TestPictures:
         large = io.BytesIO()
         Image.new("RGB", (4096, 4096)).save(large, "PNG")
         entries = [("a.png", png()), ("large.png", large.getvalue()), ("b.png", png())]
-        monkeypatch.setattr(images, "MEMORY", 64)
+        monkeypatch.setattr(images, "WHOLE", Limits(memory=64))
         batches = list(Upload(io.BytesIO(archive(entries)), "a.zip", IMAGE, maximum_bytes=LIMIT).batches())
         assert sum(batch.count for batch in batches) == 2
         assert [(row.line, row.reason) for batch in batches for row in batch.bad] == [
