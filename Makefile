@@ -1,6 +1,6 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo size test coverage test-slow faults soak test-brokers test-hosts test-spark lint fmt migrate bench docs evidence evidence-audits evidence-faults fuzz reproduce screenshots outdated stop clean
+.PHONY: help setup run demo size test coverage test-slow faults soak attack test-brokers test-hosts test-spark lint fmt migrate bench docs evidence evidence-audits evidence-faults fuzz reproduce screenshots outdated stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -36,14 +36,17 @@ coverage: setup ## which lines of the product no test runs, and whether 95 % of 
 		$(PYTHON) -m coverage combine --quiet && \
 		$(PYTHON) -m coverage report $(if $(ARGS),,--fail-under=95) || status=$$?; exit $$status
 
-test-slow: setup ## all tests, the slow ones too, but those of `make test-brokers`, `make test-hosts` and `make evidence`
-	@$(PYTHON) -m pytest -m "not brokers and not hosts and not mutants" -n $(JOBS) --dist worksteal $(ARGS)
+test-slow: setup ## all tests, the slow ones too, but those of `make attack`, `make test-brokers`, `make test-hosts` and `make evidence`
+	@$(PYTHON) -m pytest -m "not attack and not brokers and not hosts and not mutants" -n $(JOBS) --dist worksteal $(ARGS)
 
 faults: setup ## ten minutes of kill -9 under load; DPAL_STORM_SEED=1
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
 
 soak: setup ## an hour of the same
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-3600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
+
+attack: setup ## attack a site of its own, and measure what somebody else who labels notices; ARGS="-k webhooks"
+	@$(PYTHON) -m pytest -s -m attack tests/faults/test_attack.py $(ARGS)
 
 test-brokers: setup ## a site's loop on real Redis and RabbitMQ; needs redis-server and rabbitmq-server
 	@$(PYTHON) -m pytest -s -m brokers tests/faults/test_brokers.py $(ARGS)

@@ -1,42 +1,17 @@
 import contextlib
 import http.client
-import socket
-import threading
 import time
 
 import pytest
 
-from dpal_site.embedded import host
+from tests.slow_senders import HEAD, besiege, slow_senders
 
 pytestmark = pytest.mark.faults
-HEAD = b"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 
 
 @pytest.fixture
 def slow(live_site):
-    """Open connections; whatever is left of `wanted` is sent one byte a second until the test ends."""
-    port = int(live_site.url.rpartition(":")[2])
-    with contextlib.ExitStack() as stack:
-        dripping, done = [], threading.Event()
-
-        def drip():
-            while not done.wait(1):
-                for connection, rest in dripping:
-                    with contextlib.suppress(OSError):
-                        connection.sendall(rest[:1])
-                    del rest[:1]
-
-        def begin(said, rest=b""):
-            connection = stack.enter_context(socket.create_connection((host.LOOPBACK, port), 60))
-            connection.sendall(said)
-            if rest:
-                dripping.append((connection, bytearray(rest)))
-            return connection
-
-        thread = threading.Thread(target=drip)
-        thread.start()
-        stack.callback(thread.join)
-        stack.callback(done.set)
+    with slow_senders(live_site.url) as begin:
         yield begin
 
 
@@ -59,20 +34,7 @@ def seconds_to_answer(url, path="/healthz", attempts=5):
 def test_silent_and_slow_clients_keep_nobody_out(live_site, slow):
     """Thirty half-open connections, or seven slow senders, silenced a site whose threads waited for them."""
     seconds_to_answer(live_site.url, "/login/")
-    for _ in range(30):
-        slow(b"")
-    for _ in range(30):
-        slow(b"GET /login/ HT")
-    for _ in range(7):
-        slow(b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 500)
-        slow(HEAD + b"Content-Length: 500\r\n\r\n", b"x" * 500)
-        slow(HEAD + b"Content-Length: 5000000\r\n\r\n", b"x" * 500)
-        slow(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1f4\r\n" + b"x" * 500)
-        # Empty lines, and what comes behind a request that was answered.
-        slow(b"\r\n\r\n")
-        slow(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /heal")
-        # Answered, and never closed by them.
-        slow(b"GET /healthz HTTP/1.0\r\n\r\n")
+    besiege(slow)
     time.sleep(1.5)
     assert seconds_to_answer(live_site.url) < 1
     assert seconds_to_answer(live_site.url, "/login/") < 1

@@ -1,19 +1,10 @@
-import contextlib
 import datetime
-import ipaddress
 import json
 import socket
-import ssl
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 import standardwebhooks
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from django.conf import settings as site_settings
 from django.db.models.functions import Now
 from django.urls import reverse
@@ -33,75 +24,18 @@ from privacy.ledger.selectors import guarantee
 from tests import documented, learning
 from tests.clients import browser_of
 from tests.factories import make_annotators, make_project, make_user, open_records, write_settings
+from tests.webhook_receiver import receiving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Receiver(HTTPServer):
-    def __init__(self, certificate: ssl.SSLContext) -> None:
-        self.statuses: list[int] = []
-        self.taken: list[tuple[dict[str, str], bytes]] = []
-        self.paths: list[str] = []
-        self.location = "https://127.0.0.1/elsewhere"
-        self.drips = False
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.taken.append((dict(self.headers), body))
-                receiver.paths.append(self.path)
-                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 204)
-                self.send_header("Location", receiver.location)
-                self.end_headers()
-                with contextlib.suppress(OSError):
-                    for _ in range(40 if receiver.drips else 0):
-                        self.wfile.write(b".")
-                        time.sleep(0.25)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.socket = certificate.wrap_socket(self.socket, server_side=True)
-
-    @property
-    def name(self) -> str:
-        return f"127.0.0.1:{self.server_address[1]}"
-
-
 @pytest.fixture
 def receiver(tmp_path, settings):
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    (tmp_path / "certificate.pem").write_bytes(certificate.public_bytes(pem))
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (tmp_path / "key.pem").write_bytes(private)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
-    with Receiver(context) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        serving.start()
+    with receiving(tmp_path) as server:
         settings.WEBHOOK_HOSTS = [server.name]
         settings.WEBHOOK_LOOPBACK_IN_TESTS = server.name
-        settings.WEBHOOK_CA_FILE = str(tmp_path / "certificate.pem")
+        settings.WEBHOOK_CA_FILE = str(server.certificate)
         yield server
-        server.shutdown()
-        serving.join()
 
 
 @pytest.fixture
