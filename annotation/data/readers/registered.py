@@ -9,8 +9,9 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import asdict, dataclass, replace
+from io import BytesIO
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ from annotation.data.readers.cells import (
 from annotation.data.readers.parquet import python_values
 from annotation.data.readers.stores import StoredFile, TableStore
 from annotation.errors import InvalidUpload, TableChanged
+from annotation.work.limits import WHOLE, Answer, run
 from privacy.gate.columns import NOBODY, POOL_SCHEMA
 from privacy.gate.engine import PoolFile
 from privacy.wording import as_message
@@ -89,16 +91,23 @@ def table_files(
     for found in store.listed() if names is None else map(store.find, names):
         check()
         footer = footer_of(store, found)
-        try:
-            metadata = pq.read_metadata(pa.BufferReader(footer))
-            schema = metadata.schema.to_arrow_schema()
-        except (pa.ArrowException, OSError):
-            raise InvalidUpload(DAMAGED) from None
-        held = columns.in_file(schema)
-        _check_columns(schema, held)
-        _check_groups(metadata, held)
-        groups = tuple(metadata.row_group(place).num_rows for place in range(metadata.num_row_groups))
-        yield TableFile(found.name, metadata.num_rows, digest_of(found, footer), found.size, groups)
+        asked = {"columns": asdict(columns), "most_group_bytes": MOST_GROUP_BYTES}
+        told, _ = next(run(read_footer, BytesIO(footer), WHOLE, **asked))
+        yield TableFile(found.name, told["rows"], digest_of(found, footer), found.size, tuple(told["group_rows"]))
+
+
+def read_footer(file: BinaryIO, *, columns: dict[str, Any], most_group_bytes: int) -> Iterator[Answer]:
+    """Yield the rows of a file and of its groups, once its columns are checked; a job of a limited process."""
+    try:
+        metadata = pq.read_metadata(file)
+        schema = metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError):
+        raise InvalidUpload(DAMAGED) from None
+    held = TableColumns(**columns).in_file(schema)
+    _check_columns(schema, held)
+    _check_groups(metadata, held, most_group_bytes)
+    groups = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
+    yield {"rows": metadata.num_rows, "group_rows": groups}, b""
 
 
 def footer_of(store: TableStore, file: StoredFile) -> bytes:
@@ -162,16 +171,14 @@ def _check_columns(schema: pa.Schema, columns: TableColumns) -> None:
             raise no_column_of_texts(role, name)
 
 
-def _check_groups(metadata: pq.FileMetaData, columns: TableColumns) -> None:
+def _check_groups(metadata: pq.FileMetaData, columns: TableColumns, most: int) -> None:
     for group in range(metadata.num_row_groups):
         found = metadata.row_group(group)
         held = (found.column(place) for place in range(found.num_columns))
         unpacked = sum(column.total_uncompressed_size for column in held if column.path_in_schema in columns.names)
-        if unpacked > MOST_GROUP_BYTES:
+        if unpacked > most:
             raise InvalidUpload(
-                as_message(
-                    "address: a row group of the table unpacks to more than {most:,} bytes", most=MOST_GROUP_BYTES
-                )
+                as_message("address: a row group of the table unpacks to more than {most:,} bytes", most=most)
             )
 
 
