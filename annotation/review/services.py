@@ -41,6 +41,8 @@ from annotation.work.services.history import note_effect
 from privacy.choices import Kind
 from privacy.wording import Message, as_message
 
+REPLACED = as_message("A newer comparison took this one's place.")
+
 
 def start_report(*, project: Project, owner: User) -> QualityReport:
     jobs.refuse_when_busy()
@@ -61,7 +63,7 @@ def make_report(*, job_id: str) -> None:
             return
         report = QualityReport.objects.filter(job=job).first()
         if report is None:
-            attempts.fail_work(row=job, error=as_message("A newer comparison took this one's place."))
+            attempts.fail_work(row=job, error=REPLACED)
             return
         _compare(report, job, lease)
 
@@ -78,6 +80,11 @@ def _compare(report: QualityReport, job: Job, lease: attempts.Lease) -> None:
     comparison = compare_answers(answers, method=report.method, kind=label_type(project))  # type: ignore[arg-type]
     lease.check()
     with transaction.atomic():
+        # Whoever starts a newer comparison deletes this one, and holds the project for that.
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        if not QualityReport.objects.filter(pk=report.pk).exists():
+            attempts.fail_work(row=job, error=REPLACED)
+            return
         opinions = (
             Opinion(report=report, query_id=task, choice=choice, probability=probability)
             for task, (choice, probability) in comparison.opinions.items()

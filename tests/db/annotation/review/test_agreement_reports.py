@@ -1,11 +1,17 @@
+import threading
+
 import pytest
+from django.db import connection
 
 from annotation.models import Consensus, Record
 from annotation.models.quality import Opinion, QualityReport
 from annotation.questions.services import labelling
 from annotation.review import selectors
 from annotation.review import services as comparing
+from annotation.work.services import attempts
+from dpal_site.embedded import host
 from tests.factories import make_disputed, make_project, make_user
+from tests.owning import waits_for_a_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,3 +53,24 @@ class TestComparing:
         comparing.make_report(job_id=str(report.job_id))
         report.job.refresh_from_db()
         assert (report.job.state, report.job.error) == ("failed", "Nobody has answered anything yet.")
+
+    def test_one_asked_for_while_another_is_stored_takes_its_place(self, disputed, monkeypatch):
+        project, owner, newer = disputed.project, make_user(), []
+        report = comparing.start_report(project=project, owner=owner)
+        finish_work = attempts.finish_work
+
+        def asked_anew():
+            newer.append(comparing.start_report(project=project, owner=owner))
+            connection.close()
+
+        def finish_once_the_other_waits(**fields):
+            asking.start()
+            assert host.wait_until(waits_for_a_lock, 30)
+            finish_work(**fields)
+
+        asking = threading.Thread(target=asked_anew)
+        monkeypatch.setattr(attempts, "finish_work", finish_once_the_other_waits)
+        comparing.make_report(job_id=str(report.job_id))
+        asking.join()
+        assert [each.pk for each in QualityReport.objects.all()] == [newer[0].pk]
+        assert not Opinion.objects.exists()
