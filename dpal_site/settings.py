@@ -24,7 +24,7 @@ from dpal_site.environment import (
 )
 from dpal_site.operations import logs
 from dpal_site.operations.page_connections import for_pages
-from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, QUEUES
+from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, OUTSIDE_TASKS, QUEUES, limited
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = servers.var_dir()
@@ -64,6 +64,8 @@ def _secret(name: str) -> str:
 
 
 SECRET_KEY = _secret("SECRET_KEY")
+# Keys before it: sessions and reset links that were made under them still count.
+SECRET_KEY_FALLBACKS = list(filter(None, env.list("SECRET_KEY_FALLBACKS", [], subcast=str.strip)))
 # Contributors are stored as keyed hashes; a key of its own, so that rotating SECRET_KEY splits nobody in two.
 PSEUDONYM_KEY = "" if SERVES_LABELS_ALONE else _secret("PSEUDONYM_KEY")
 # Signs the manifests of releases, statements and the ledger's checkpoints; its public half is on every release page.
@@ -339,12 +341,13 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A broker that cannot be reached must not stall a click; beat sends again what was not sent.
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2}
+CELERY_WORKER_CONSUMER = "dpal_site.consumer.WatchedConsumer"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_TASK_DEFAULT_QUEUE = "light"
 CELERY_TASK_QUEUES = [Queue(name) for name in QUEUES]
 HEAVY = (*HEAVY_TASKS, *(task for addon in ADDON_SETTINGS for task in getattr(addon, "HEAVY_TASKS", ())))
-OUTSIDE = [task for addon in ADDON_SETTINGS for task in getattr(addon, "OUTSIDE_TASKS", ())]
+OUTSIDE = [*OUTSIDE_TASKS, *(task for addon in ADDON_SETTINGS for task in getattr(addon, "OUTSIDE_TASKS", ()))]
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY} | {name: {"queue": "outside"} for name in OUTSIDE}
 # How long a file of labels is kept that a worker wrote; with how many answers the page offers to have one written.
 EXPORT_KEPT_DAYS = env.int("EXPORT_KEPT_DAYS", 7, validate=AT_LEAST_ONE)
@@ -355,6 +358,8 @@ HEAVY_TASK_SECONDS = env.int("HEAVY_TASK_SECONDS", 6 * 3600, validate=AT_LEAST_O
 TASK_GRACE_SECONDS = env.int("TASK_GRACE_SECONDS", 60, validate=NOT_NEGATIVE)
 # Jobs that may wait for a worker before further uploads are refused and further rounds and trainings put off.
 HEAVY_BACKLOG_LIMIT = env.int("HEAVY_BACKLOG_LIMIT", 500, validate=NOT_NEGATIVE)
+# Jobs of one project, and of one person, that are with the workers at a time; further ones wait for these.
+HEAVY_SHARE = env.int("HEAVY_SHARE", 4, validate=AT_LEAST_ONE)
 # Redis hands a task on after this time although a worker is still at it; RabbitMQ has its own, `consumer_timeout`.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
@@ -366,9 +371,11 @@ CELERY_TASK_ANNOTATIONS = {
     name: {"soft_time_limit": HEAVY_TASK_SECONDS, "time_limit": HEAVY_TASK_SECONDS + TASK_GRACE_SECONDS}
     for name in HEAVY
 }
-CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE | {
-    name: entry for addon in ADDON_SETTINGS for name, entry in getattr(addon, "BEAT_SCHEDULE", {}).items()
-}
+CELERY_BEAT_SCHEDULER = "dpal_site.clock.Clock"
+CELERY_BEAT_SCHEDULE = limited(
+    BEAT_SCHEDULE
+    | {name: entry for addon in ADDON_SETTINGS for name, entry in getattr(addon, "BEAT_SCHEDULE", {}).items()}
+)
 # Called with project_id whenever gate output, pool rows or consensus labels may let a project take its next step.
 # By name, because `annotation` must not import `learner`.
 PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"

@@ -26,6 +26,7 @@ from annotation.errors import AddressRefused
 from annotation.models import Project
 from annotation.work.outgoing import ReplyTooLong, exchange, parse_target, pinned_address
 from annotation.work.services.sending import send_on_commit
+from annotation.work.services.tokens import outgoing_secrets
 from learner.errors import LearnerError
 
 SEND_WEBHOOK_TASK = "addons.webhooks.tasks.send_webhook_task"
@@ -114,8 +115,13 @@ def _give_up(deliveries: QuerySet[WebhookDelivery]) -> None:
 
 
 def secret_of(webhook: Webhook) -> str:
-    key = hmac.new(settings.SECRET_KEY.encode(), b"dpal webhook\0" + bytes(webhook.salt), hashlib.sha256)
-    return PREFIX + base64.b64encode(key.digest()).decode()
+    return _secrets_of(webhook)[0]
+
+
+def _secrets_of(webhook: Webhook) -> list[str]:
+    """Return its secret, and what that was under the keys of the site before, which receivers may still know."""
+    found = outgoing_secrets(b"webhook", bytes(webhook.salt))
+    return [PREFIX + base64.b64encode(key).decode() for key in found]
 
 
 def signature(*, secret: str, message_id: str, moment: int, body: bytes) -> str:
@@ -189,12 +195,15 @@ def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
     """Send a message once; return whether it was taken, and the status or fault in a few words."""
     webhook = delivery.webhook
     body, message_id, moment = delivery.body.encode(), f"msg_{delivery.pk.hex}", int(time.time())
+    signatures = [
+        signature(secret=secret, message_id=message_id, moment=moment, body=body) for secret in _secrets_of(webhook)
+    ]
     headers = {
         "User-Agent": "DPAL",
         "Content-Type": "application/json",
         "webhook-id": message_id,
         "webhook-timestamp": str(moment),
-        "webhook-signature": signature(secret=secret_of(webhook), message_id=message_id, moment=moment, body=body),
+        "webhook-signature": " ".join(signatures),
     }
     try:
         # An administrator may have taken a host back since, and a name may lead elsewhere now.

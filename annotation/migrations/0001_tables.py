@@ -145,6 +145,15 @@ class Migration(FirstMigration):
             },
         ),
         migrations.CreateModel(
+            name="OutgoingKey",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("sealed", models.BinaryField()),
+                ("ends_at", models.DateTimeField(help_text="Set once another key took its place.", null=True)),
+            ],
+            options={"abstract": False},
+        ),
+        migrations.CreateModel(
             name="IdempotentAnswer",
             fields=[
                 ("key", models.BinaryField(max_length=32, primary_key=True, serialize=False)),
@@ -1923,6 +1932,20 @@ class Migration(FirstMigration):
                     ),
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="DueLook",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("due_at", models.DateTimeField()),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="annotation.project"
+                    ),
+                ),
+            ],
+            options={"abstract": False},
         ),
         migrations.CreateModel(
             name="SlotMark",

@@ -74,6 +74,13 @@ class GroupRole(NumberedModel):
         )
 
 
+class OutgoingKey(NumberedModel):
+    """Sealed key from which secrets of webhooks, mailed invitations and studies are derived."""
+
+    sealed = models.BinaryField()
+    ends_at = models.DateTimeField(null=True, help_text=_("Set once another key took its place."))
+
+
 class IdempotentAnswer(NumberedModel):
     key = models.BinaryField(primary_key=True, max_length=32)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from allauth.account import auth_backends as allauth_backends
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth import backends as django_backends
 from django.contrib.auth.models import User
 from django.contrib.sessions import middleware
@@ -20,6 +20,7 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
 
 from annotation.models.database import Columns, fetch_one
 from dpal_site.models import Session
@@ -163,11 +164,18 @@ def _read(user_id: int) -> User | None:
 
 
 def _visitor(user_id: int) -> User | None:
-    row = fetch_one(VISITOR, [_secret.get(), *_blocks(settings.SECRET_KEY)])
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    rows = [fetch_one(VISITOR, [_secret.get(), *_blocks(key)]) for key in keys]
+    row = rows[0]
     if row is None or row[0] != user_id:
         return None
     *known, verifier = row
     verified = bytes(verifier).hex()
+    if len(keys) > 1:
+        # Django would write a session that was begun under an earlier key anew, which this process may not.
+        held = SessionStore(secret=_secret.get()).load().get(HASH_SESSION_KEY, "")
+        under_keys = [bytes(each[-1]).hex() for each in rows if each is not None]
+        verified = next((each for each in under_keys if constant_time_compare(each, held)), verified)
     user = User.from_db(DEFAULT_DB_ALIAS, VISITOR_FIELDS, known)
     user.get_session_auth_hash = lambda: verified  # type: ignore[method-assign]
     return user

@@ -26,12 +26,13 @@ from addons.prolific.models import (
 )
 from addons.prolific.services.accounts import FOLLOW_TASK, interface_of
 from addons.prolific.services.bonuses import carry_out_bonuses
-from addons.prolific.services.studies import link_secret
+from addons.prolific.services.studies import STUDY_LINK
 from annotation import access
 from annotation.models.joining import CrowdLink, Platform
 from annotation.people.services.crowd_links import pid_digest
 from annotation.signals import project_event
 from annotation.work.services.sending import send_on_commit
+from annotation.work.services.tokens import link_secret
 from privacy.wording import as_message
 
 # Longer than a turn can take: whose worker died is taken over after it.
@@ -170,7 +171,8 @@ def _opened(study: CrowdStudy, account: PlatformAccount, interface: Prolific) ->
 def _draft(study: CrowdStudy, internal_name: str) -> StudyDraft:
     if study.salt is None:
         raise PlatformFault(as_message("The study was discarded."), again=False)
-    path = reverse("annotation:crowd_start", args=[link_secret(bytes(study.salt))])
+    secret = link_secret(STUDY_LINK, bytes(study.salt), digest=study.link.digest)
+    path = reverse("annotation:crowd_start", args=[secret])
     return StudyDraft(
         name=study.name,
         internal_name=internal_name,

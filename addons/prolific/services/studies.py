@@ -1,15 +1,11 @@
 """Writing down what a manager wants of a study: open it, move it on, decide on submissions, forget who came."""
 
-import hashlib
-import hmac
 import secrets
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Sum
@@ -36,10 +32,12 @@ from annotation.models import Project
 from annotation.models.joining import Platform
 from annotation.people.services import crowd_links
 from annotation.work.services.sending import send_on_commit
+from annotation.work.services.tokens import link_secret
 from privacy.ledger.entries import broken_rule
 from privacy.wording import as_message
 
 # Whoever returns a place leaves it to another, so that more come than there are places.
+STUDY_LINK = b"study link"
 COMERS_PER_PLACE = 5
 MOST_PLACES = 10_000
 MOST_PAY = 10_000
@@ -81,7 +79,7 @@ def open_study(
             maximum_participants=places * COMERS_PER_PLACE,
             lifetime=lifetime,
             owner=owner,
-            token=link_secret(salt),
+            token=link_secret(STUDY_LINK, salt),
             signed=signed,
         )
         with within_money(locked, field="places"):
@@ -130,12 +128,6 @@ def within_money(project: Project, *, field: str) -> Iterator[None]:
             ),
             field=field,
         ) from error
-
-
-def link_secret(salt: bytes) -> str:
-    """Derive the secret of a study's link: no row holds it, and a worker can send it all the same."""
-    key = hmac.new(settings.SECRET_KEY.encode(), b"dpal study link\0" + salt, hashlib.sha256)
-    return urlsafe_b64encode(key.digest()).decode().rstrip("=")[:32]
 
 
 def want_step(*, study: CrowdStudy, step: StudyStep) -> None:

@@ -3,12 +3,9 @@
 A mail server that took a letter whose worker died before it wrote so down gets it again, under the same Message-ID.
 """
 
-import hashlib
-import hmac
 import logging
 import secrets
 import smtplib
-from base64 import urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from email.utils import parseaddr
@@ -32,6 +29,7 @@ from annotation.people.letter_words import WrittenLetter, invitation_letter, let
 from annotation.people.services import invitations
 from annotation.work.services import idempotency
 from annotation.work.services.sending import send_on_commit
+from annotation.work.services.tokens import link_secret
 
 
 def choice_of(person: User) -> MailChoice:
@@ -66,6 +64,7 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE = timedelta(minutes=1)
 MAX_ATTEMPTS = 8
 # Longer than an attempt can take: whose worker died is tried again after it.
+# Longer than a mail server can keep us waiting: ten seconds for each of its answers.
 LEASE = timedelta(minutes=5)
 KEPT = timedelta(days=30)
 # Answers of a mail server from this number on are its last word.
@@ -73,6 +72,7 @@ PERMANENT = 500
 AT_ONCE = 200
 # Invitations one manager may send by mail in a while: strangers must not be written to in bulk.
 MAILS, WINDOW_SECONDS = 50, 600
+INVITATION = b"invitation"
 SEND_TASK = "annotation.tasks.send_letter_task"
 # Backends whose letters reach nobody.
 STAY_HERE = ("filebased", "console", "dummy")
@@ -87,7 +87,7 @@ def invite_by_mail(*, address: str, language: str, **invitation: Any) -> tuple[I
     """Make an invitation and a letter that brings it; return it with its secret."""
     salt = secrets.token_bytes(32)
     with transaction.atomic():
-        made, secret = invitations.create_invitation(secret=_secret_of(salt), **invitation)
+        made, secret = invitations.create_invitation(secret=link_secret(INVITATION, salt), **invitation)
         letter = Letter.objects.create(invitation=made, address=address, salt=salt, language=language)
         send_on_commit(SEND_TASK, letter_id=str(letter.pk))
     return made, secret
@@ -168,7 +168,8 @@ def _written(letter: Letter) -> tuple[str, WrittenLetter | None]:
         invitation = live.filter(pk=letter.invitation_id).first()
         if invitation is None or letter.salt is None:
             return "", None
-        return letter.address, invitation_letter(invitation, _secret_of(bytes(letter.salt)))
+        secret = link_secret(INVITATION, bytes(letter.salt), digest=invitation.digest)
+        return letter.address, invitation_letter(invitation, secret)
     person = User.objects.filter(pk=letter.person_id or 0, is_active=True).first()
     address = mail_address(person) if person is not None else ""
     notice = _still_told(letter)
@@ -189,12 +190,6 @@ def _message(letter: Letter, address: str, written: WrittenLetter) -> EmailMulti
     message = EmailMultiAlternatives(written.subject, written.as_text(), to=[address], headers=headers)
     message.attach_alternative(written.as_html(), "text/html")
     return message
-
-
-def _secret_of(salt: bytes) -> str:
-    """Derive the secret of an invitation that goes by mail: no row holds it, and a worker can write it all the same."""
-    key = hmac.new(settings.SECRET_KEY.encode(), b"dpal invitation\0" + salt, hashlib.sha256)
-    return urlsafe_b64encode(key.digest()).decode().rstrip("=")
 
 
 # What leaves a site whose project hides its questions.

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 import secrets
 from datetime import timedelta
 from enum import StrEnum
@@ -9,10 +10,13 @@ from enum import StrEnum
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from annotation.models import ApiToken
+from annotation.models.database import wait_for_lock
+from annotation.models.people import OutgoingKey
 from annotation.work.services import idempotency
 
 
@@ -27,7 +31,44 @@ def sealer(purpose: bytes) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(key))
 
 
+def outgoing_secrets(purpose: bytes, salt: bytes) -> list[bytes]:
+    """Derive a secret that the site gives to others and no row holds: under today's key, then under those before it."""
+    seal = sealer(b"outgoing keys")
+    held = OutgoingKey.objects.filter(Q(ends_at=None) | Q(ends_at__gt=Now())).order_by("-pk")
+    keys = list(held.values_list("sealed", flat=True)) or [_first_key()]
+    return [hmac.new(seal.decrypt(bytes(key)), purpose + b"\0" + salt, hashlib.sha256).digest() for key in keys]
+
+
+def link_secret(purpose: bytes, salt: bytes, *, digest: str = "") -> str:
+    """Return the secret of a link that is new, or of the one with this digest, under whichever key it was made."""
+    links = [base64.urlsafe_b64encode(each).decode()[:32] for each in outgoing_secrets(purpose, salt)]
+    return next((link for link in links if secret_digest(link) == digest), links[0])
+
+
+def _first_key() -> bytes:
+    with transaction.atomic():
+        wait_for_lock(KEY_LOCK)
+        first = OutgoingKey.objects.filter(ends_at=None).first()
+        return bytes(first.sealed) if first is not None else _new_key()
+
+
+def replace_outgoing_key(*, kept: timedelta) -> None:
+    """Derive new secrets from a new key, and honour what others hold under the old one for a while."""
+    with transaction.atomic():
+        wait_for_lock(KEY_LOCK)
+        OutgoingKey.objects.filter(ends_at__lt=Now()).delete()
+        OutgoingKey.objects.filter(ends_at=None).update(ends_at=Now() + kept)
+        _new_key()
+
+
+def _new_key() -> bytes:
+    sealed = sealer(b"outgoing keys").encrypt(secrets.token_bytes(32))
+    OutgoingKey.objects.create(sealed=sealed)
+    return sealed
+
+
 PREFIX = "dpal_"
+KEY_LOCK = int.from_bytes(b"outgoing")
 MAXIMUM_LIFETIME = timedelta(days=366)
 NOTED_EVERY = timedelta(minutes=1)
 

@@ -11,6 +11,7 @@ from annotation.models import Membership
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links
 from annotation.signals import project_event
+from annotation.work.services import tokens
 from tests.prolific_server import TOKEN
 from tests.studies import come, connect, open_study, publish, turn
 
@@ -33,6 +34,15 @@ def test_a_draft_is_opened_with_what_was_written_down_and_nothing_else(server, s
     assert address.endswith("/?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}")
     token = address.split("/crowd/")[1].split("/")[0]
     assert crowd_links.find_link(token=token) == link
+
+
+def test_a_draft_that_waits_while_keys_are_replaced_has_the_link_it_was_made_with(server, study, settings):
+    settings.SECRET_KEY = "another key of the same length, more or less"
+    tokens.replace_outgoing_key(kept=timedelta(days=1))
+    turn(study)
+    (sent,) = server.requests("POST", "/api/v1/studies/")
+    token = sent["external_study_url"].split("/crowd/")[1].split("/")[0]
+    assert crowd_links.find_link(token=token).pk == study.link_id
 
 
 @pytest.mark.parametrize("fault", ["lost", "dead"])

@@ -11,6 +11,7 @@ from annotation.models import Membership, Role
 from annotation.models.letters import Letter, LetterState, MailKind, Notice
 from annotation.people.services import invitations, letters
 from annotation.projects.services import lifecycle
+from annotation.work.services import tokens
 from tests.factories import add_members, make_project, make_user
 from tests.mail_server import mail_server
 
@@ -190,6 +191,18 @@ def test_an_invitation_goes_by_mail_and_leaves_no_secret(server, tasks, client):
     assert "lead lädt Sie ein" in text
     stored.refresh_from_db()
     assert (stored.state, stored.address, stored.salt) == (LetterState.SENT, "", None)
+
+
+def test_an_invitation_that_waits_while_keys_are_replaced_is_the_same(server, tasks, settings):
+    manager = make_user()
+    invitation, secret = invite(make_project(owner=manager), manager)
+    settings.SECRET_KEY = "another key of the same length, more or less"
+    tokens.replace_outgoing_key(kept=timedelta(days=1))
+    assert tokens.link_secret(b"invitation", bytes(Letter.objects.get().salt)) != secret
+    send_all(tasks)
+    (mail,) = server.taken
+    assert f"https://labels.example/join/{secret}/" in mail.get_body(("plain",)).get_content()
+    assert invitations.find_invitation(secret=secret) == invitation
 
 
 def test_an_invitation_revoked_before_its_letter_left_is_not_sent(server, tasks):

@@ -15,9 +15,11 @@ from addons.webhooks import services as webhooks
 from addons.webhooks.models import DeliveryState, Webhook, WebhookDelivery
 from annotation.models import Report, ReportKind
 from annotation.models.history import Action
+from annotation.models.people import OutgoingKey
 from annotation.projects.services import lifecycle
 from annotation.questions.services import flags, queue
 from annotation.work import outgoing
+from annotation.work.services import tokens
 from learner.errors import LearnerError
 from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
@@ -105,6 +107,29 @@ def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, r
     finally:
         webhook_events.BUDGET_SHARE = share
     assert json.loads(WebhookDelivery.objects.get(event="budget").body)["limit_epsilon"] == 20.0
+
+
+def test_replaced_keys_change_no_secret_that_a_receiver_knows(project, receiver, settings):
+    url = f"https://{receiver.name}/hook"
+    made, secret = webhooks.add_webhook(project=project, url=url, events=["release"])
+
+    def message():
+        webhooks.write_event(project=project, event="release", subject=str(len(receiver.taken)), facts={"version": 1})
+        webhooks.send_delivery(delivery_id=str(WebhookDelivery.objects.get(state=DeliveryState.WAITING).pk))
+        headers, body = receiver.taken[-1]
+        return body, headers
+
+    settings.SECRET_KEY = "another key of the same length, more or less"
+    assert webhooks.secret_of(made) == secret
+    tokens.replace_outgoing_key(kept=datetime.timedelta(days=1))
+    assert webhooks.secret_of(made) != secret
+    for known in (secret, webhooks.secret_of(made)):
+        assert standardwebhooks.Webhook(known).verify(*message())
+    tokens.replace_outgoing_key(kept=datetime.timedelta())
+    OutgoingKey.objects.filter(ends_at__gt=Now()).update(ends_at=Now())
+    assert standardwebhooks.Webhook(webhooks.secret_of(made)).verify(*message())
+    with pytest.raises(standardwebhooks.WebhookVerificationError):
+        standardwebhooks.Webhook(secret).verify(*message())
 
 
 def test_the_signature_is_the_one_the_standards_library_makes():

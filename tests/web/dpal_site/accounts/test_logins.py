@@ -134,6 +134,17 @@ class TestSessions:
         assert not is_in(client)
 
 
+def test_a_session_from_before_a_rotation_goes_on_under_the_new_key(ann, client, settings):
+    client.force_login(ann, backend="dpal_site.accounts.logins.ByUserName")
+    settings.SECRET_KEY, old = "another key of the same length, more or less", settings.SECRET_KEY
+    settings.SECRET_KEY_FALLBACKS = [old]
+    assert is_in(client)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert is_in(client)
+    settings.SECRET_KEY = "a third key that nobody announced"
+    assert not is_in(client)
+
+
 class TestTheLabelProcess:
     @pytest.fixture
     def visitor(self, ann, client, settings):
@@ -158,6 +169,13 @@ class TestTheLabelProcess:
         assert get_user(self.asked_with(visitor)).get_session_auth_hash() == ann.get_session_auth_hash()
         ann.set_password("another long password")
         ann.save()
+        assert get_user(self.asked_with(visitor)).is_anonymous
+
+    def test_a_session_from_before_a_rotation_counts_while_the_old_key_is_kept(self, visitor, ann, settings):
+        settings.SECRET_KEY, old = "another key of the same length, more or less", settings.SECRET_KEY
+        settings.SECRET_KEY_FALLBACKS = [old]
+        assert get_user(self.asked_with(visitor)) == ann
+        settings.SECRET_KEY_FALLBACKS = ["some other key"]
         assert get_user(self.asked_with(visitor)).is_anonymous
 
     def test_nobody_else_is_known(self, visitor, ann):
