@@ -33,8 +33,6 @@ from privacy.wording import as_message
 
 ANSWER_TASK = "addons.language_models.tasks.answer_by_machine_task"
 RUN_SECONDS = 60.0
-# Longer than a run and its last request can take: whose worker died is followed after it.
-LEASE = timedelta(minutes=5)
 TRIES = 3
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 20.0
@@ -153,7 +151,10 @@ def _taken(machine: MachineAnnotator) -> MachineAnnotator | None:
     """Take the machine for one run; None where somebody else has it, or where it has to wait."""
     free = Q(leased_until=None) | Q(leased_until__lt=Now())
     due = Q(next_at=None) | Q(next_at__lte=Now())
-    taken = MachineAnnotator.objects.filter(free, due, pk=machine.pk).update(leased_until=Now() + LEASE)
+    # Longer than a run and its last question can take: whose worker died is followed after it.
+    last = REPLIES * TRIES * (settings.LANGUAGE_MODEL_SECONDS + LONGEST_WAIT_SECONDS)
+    lease = timedelta(seconds=RUN_SECONDS + last)
+    taken = MachineAnnotator.objects.filter(free, due, pk=machine.pk).update(leased_until=Now() + lease)
     return machine if taken else None
 
 

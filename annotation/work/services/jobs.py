@@ -1,6 +1,7 @@
 """Long work as people see it: opened with what caused it, sent to a worker, sent again when nobody finishes it."""
 
 import logging
+from collections import Counter
 from datetime import timedelta
 from uuid import UUID
 
@@ -12,8 +13,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from annotation.errors import SiteBusy
-from annotation.models import Job, Project, ProjectState, WorkState
-from annotation.work.services import broker
+from annotation.models import UNFINISHED, Job, Project, ProjectState, WorkState
+from annotation.work.services import broker, looks
 
 logger = logging.getLogger(__name__)
 IMPORT = "import"
@@ -50,12 +51,43 @@ def is_busy() -> bool:
 
 
 def open_job(*, project: Project | None, kind: str, owner: AbstractBaseUser | None = None, send: bool = True) -> Job:
-    """Write a job that waits, in the caller's transaction, and send it to a worker once that commits."""
+    """Write a job that waits, in the caller's transaction, and send it once that commits and its share has room."""
     job: Job = Job.objects.create(project=project, kind=kind, owner=owner)  # type: ignore[misc]
     if send:
         # No partial: Django names what failed, and a partial has no name.
-        transaction.on_commit(lambda: send_job(job_id=job.pk, kind=kind), robust=True)
+        transaction.on_commit(lambda: send_unsent(Q(pk=job.pk)), robust=True)
     return job
+
+
+def send_unsent(among: Q) -> int:
+    """Send jobs that nobody has sent, oldest first, as long as few of their project and person are with the workers.
+
+    Who starts much long work waits for their own, and nobody else does.
+    """
+    open_work = _open_jobs()
+    in_hand: Counter[tuple[str, int]] = Counter()
+    for project_id, owner_id in open_work.exclude(sent_at=None).values_list("project_id", "owner_id"):
+        in_hand.update(_shares(project_id, owner_id))
+    unsent = open_work.filter(among, sent_at=None, state=WorkState.WAITING)
+    sent = 0
+    for job_id, kind, *of in unsent.order_by("created_at").values_list("pk", "kind", "project_id", "owner_id"):
+        shares = _shares(*of)
+        # People wait for what they were promised to be rid of, whatever else their project does.
+        if kind in (FORGET, DELETE) or all(in_hand[share] < settings.HEAVY_SHARE for share in shares):
+            send_job(job_id=job_id, kind=kind)
+            in_hand.update(shares)
+            sent += 1
+    return sent
+
+
+def send_next(*, after: Job) -> None:
+    """Send jobs that waited for the share of one that has ended."""
+    send_unsent(Q(project__isnull=False, project=after.project_id) | Q(owner__isnull=False, owner=after.owner_id))
+
+
+def _shares(project_id: int | None, owner_id: int | None) -> list[tuple[str, int]]:
+    shares = (("project", project_id), ("person", owner_id))
+    return [(of, number) for of, number in shares if number is not None]
 
 
 def send_job(*, job_id: UUID, kind: str) -> None:
@@ -65,27 +97,33 @@ def send_job(*, job_id: UUID, kind: str) -> None:
 
 
 def send_project_changed(project_id: int) -> None:
-    """Say, once the caller's transaction commits, that the project may be able to take its next step."""
+    """Say, once the caller's transaction commits, that the project may be able to take its next step.
+
+    Where the message is lost, the clock looks at the project.
+    """
+    looks.look_at([project_id])
     changed = current_app.signature(settings.PROJECT_CHANGED_TASK, kwargs={"project_id": project_id})
     transaction.on_commit(changed.apply_async, robust=True)
 
 
 def resend_stalled_jobs() -> int:
-    """Send again what was never sent, waits for long, or was dropped by its worker; return how many those were."""
+    """Send again what waits for long or was dropped by its worker, and what was never sent; return how many."""
     patience = timedelta(seconds=settings.WORK_LEASE_SECONDS)
     long_ago = models.ExpressionWrapper(Now() - patience, output_field=models.DateTimeField())
+    sent_jobs = _open_jobs().exclude(sent_at=None).filter(Q(state=WorkState.WAITING) | Q(leased_until__lt=Now()))
+    stalled = sent_jobs.filter(sent_at__lt=long_ago)
+    sent = 0
+    if stalled.exists() and broker.may_have_lost(sent_jobs.count()):
+        for job_id, kind in stalled.order_by("created_at").values_list("pk", "kind"):
+            logger.info("job %s of kind %s is sent again", job_id, kind)
+            send_job(job_id=job_id, kind=kind)
+            sent += 1
     # A process whose clock was ahead wrote a time that is still to come.
-    unsent = Q(sent_at=None) & (Q(created_at__lt=long_ago) | Q(created_at__gt=Now())) | Q(sent_at__lt=long_ago)
-    open_work = Q(state=WorkState.WAITING) | Q(state=WorkState.RUNNING, leased_until__lt=Now())
+    return sent + send_unsent(Q(created_at__lt=long_ago) | Q(created_at__gt=Now()))
+
+
+def _open_jobs() -> models.QuerySet[Job]:
+    """Return jobs that somebody does or will do."""
     # Nothing is scheduled for a project that was put away, but for what it is owed: that people and it are forgotten.
     closed = Q(project__state__in=(ProjectState.ARCHIVED, ProjectState.DELETED))
-    open_jobs = Job.objects.filter(open_work, kind__in=TASKS).exclude(closed & ~Q(kind__in=(FORGET, DELETE)))
-    stalled = open_jobs.filter(unsent)
-    if not stalled.exists() or not broker.may_have_lost(open_jobs.count()):
-        return 0
-    sent = 0
-    for job_id, kind in stalled.order_by("created_at").values_list("pk", "kind"):
-        logger.info("job %s of kind %s is sent again", job_id, kind)
-        send_job(job_id=job_id, kind=kind)
-        sent += 1
-    return sent
+    return Job.objects.filter(state__in=UNFINISHED, kind__in=TASKS).exclude(closed & ~Q(kind__in=(FORGET, DELETE)))

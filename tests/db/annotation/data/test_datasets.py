@@ -381,7 +381,7 @@ def test_pixel_files_of_killed_attempts_are_removed():
 
 
 def test_jobs_that_nobody_finishes_are_sent_again(sent, settings, broker):
-    project = make_project()
+    project, settings.HEAVY_SHARE = make_project(), 9
     long_ago = Now() - timedelta(seconds=settings.WORK_LEASE_SECONDS + 1)
 
     def job(**fields):
