@@ -7,7 +7,7 @@ from annotation.gates import services as gates
 from annotation.people.services import letters
 from annotation.questions.services import queue
 from annotation.review import services as comparing
-from annotation.work.services import idempotency, jobs
+from annotation.work.services import idempotency, jobs, looks
 
 
 @shared_task(acks_late=True)
@@ -33,6 +33,12 @@ def run_survey_task(*, job_id: str) -> None:
 @shared_task
 def resend_stalled_jobs_task() -> None:
     jobs.resend_stalled_jobs()
+
+
+@shared_task
+def look_again_task() -> None:
+    """Look at a share of the projects, whatever was missed."""
+    looks.look_again()
 
 
 @shared_task

@@ -43,6 +43,10 @@ def _carry(headers: dict[str, Any] | None = None, **_: Any) -> None:
 
 @task_prerun.connect
 def _enter(task_id: str, task: Any, **_: Any) -> None:
+    if name := getattr(task.request, "clock_name", None):
+        from dpal_site import clock  # noqa: PLC0415 - only workers take tasks
+
+        clock.note_taken(name)
     caused_by = getattr(task.request, "request_id", None)
     structlog.contextvars.bind_contextvars(
         task_id=task_id, task=task.name, **({"request_id": caused_by} if caused_by else {})

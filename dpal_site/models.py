@@ -1,4 +1,4 @@
-"""Heartbeats of workers, sessions, and counts of tries."""
+"""Heartbeats of workers, periodic tasks that wait for one, sessions, and counts of tries."""
 
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -10,6 +10,16 @@ from annotation.models.numbered import NumberedModel
 class Heartbeat(models.Model):
     name = models.CharField(primary_key=True, max_length=80)
     seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SentTask(models.Model):
+    """A periodic task that waits for a worker."""
+
+    name = models.CharField(primary_key=True, max_length=80)
+    sent_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return self.name

@@ -1,5 +1,7 @@
 """Queues of tasks, and the tasks that run by the clock."""
 
+from typing import Any
+
 # What people wait for must queue neither behind an import nor behind a server elsewhere: a worker takes all queues, or
 # one where told so.
 QUEUES = ("light", "heavy", "outside")
@@ -20,13 +22,15 @@ HEAVY_TASKS = (
     "learner.tasks.apply_project_retention_task",
     "learner.tasks.delete_project_task",
 )
-BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+OUTSIDE_TASKS = ("annotation.tasks.send_letter_task",)
+# One that is lost with its broker is sent again after so long.
+MOST_WAITING_SECONDS = 30.0
+BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     f"heartbeat-{name}": {
         "task": "dpal_site.tasks.heartbeat_task",
         "schedule": 5.0,
         "kwargs": {"name": name},
-        # One that waited this long says nothing any more, and a full queue must not fill with them.
-        "options": {"queue": name, "expires": 30},
+        "options": {"queue": name},
     }
     for name in QUEUES
 } | {
@@ -42,6 +46,19 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "forget-old-guesses": {"task": "dpal_site.tasks.forget_old_counts_task", "schedule": 60.0},
     "apply-retention": {"task": "learner.tasks.apply_retention_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
-    "write-letters": {"task": "learner.tasks.write_letters_task", "schedule": 60.0, "options": {"expires": 60}},
+    "look-again": {"task": "annotation.tasks.look_again_task", "schedule": 3600.0},
+    "write-letters": {"task": "learner.tasks.write_letters_task", "schedule": 60.0},
     "charge-stale-reservations": {"task": "privacy.ledger.tasks.charge_stale_reservations_task", "schedule": 60.0},
 }
+
+
+def limited(entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Have a task that nobody takes expire after its period, or half a minute, and bear its name for the clock."""
+    return {
+        name: entry
+        | {
+            "options": entry.get("options", {})
+            | {"expires": max(MOST_WAITING_SECONDS, entry["schedule"]), "headers": {"clock_name": name}}
+        }
+        for name, entry in entries.items()
+    }

@@ -8,11 +8,7 @@ from environs import Env, validate
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 BEAT_SCHEDULE = {
-    "start-machines": {
-        "task": "addons.language_models.tasks.start_machines_task",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    }
+    "start-machines": {"task": "addons.language_models.tasks.start_machines_task", "schedule": 30.0},
 }
 HEAVY_TASKS = ("addons.language_models.tasks.answer_by_machine_task",)
 

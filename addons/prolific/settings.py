@@ -5,16 +5,8 @@ from typing import Any
 from environs import Env
 
 BEAT_SCHEDULE = {
-    "follow-studies": {
-        "task": "addons.prolific.tasks.follow_studies_task",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
-    "fetch-signing-keys": {
-        "task": "addons.prolific.tasks.fetch_signing_keys_task",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
+    "follow-studies": {"task": "addons.prolific.tasks.follow_studies_task", "schedule": 30.0},
+    "fetch-signing-keys": {"task": "addons.prolific.tasks.fetch_signing_keys_task", "schedule": 30.0},
 }
 OUTSIDE_TASKS = (
     "addons.prolific.tasks.follow_study_task",

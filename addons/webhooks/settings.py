@@ -5,11 +5,7 @@ from typing import Any
 from environs import Env
 
 BEAT_SCHEDULE = {
-    "tell-webhooks": {
-        "task": "addons.webhooks.tasks.record_webhooks_task",
-        "schedule": 10.0,
-        "options": {"expires": 10},
-    }
+    "tell-webhooks": {"task": "addons.webhooks.tasks.record_webhooks_task", "schedule": 10.0},
 }
 OUTSIDE_TASKS = ("addons.webhooks.tasks.send_webhook_task",)
 

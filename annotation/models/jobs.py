@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 from privacy.message_fields import MessageField
 
@@ -71,3 +72,10 @@ class Job(LeasedWork):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+
+class DueLook(NumberedModel):
+    """A time from which the clock looks at a project: something changed, or a step of its own is due then."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    due_at = models.DateTimeField()

@@ -20,6 +20,13 @@ class Migration(FirstMigration):
 
     operations = [
         migrations.CreateModel(
+            name="SentTask",
+            fields=[
+                ("name", models.CharField(max_length=80, primary_key=True, serialize=False)),
+                ("sent_at", models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
             name="Heartbeat",
             fields=[
                 ("name", models.CharField(max_length=80, primary_key=True, serialize=False)),

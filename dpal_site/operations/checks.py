@@ -36,6 +36,7 @@ def ages() -> dict[str, timedelta | None]:
 
 
 MEBIBYTE = 1024 * 1024
+LIGHT_LIMIT_SECONDS = 30
 
 
 def database() -> str | None:
@@ -57,12 +58,16 @@ def broker() -> str | None:
 
 
 def every_worker() -> str | None:
-    limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
+    limits = dict.fromkeys(settings.QUEUES, settings.HEARTBEAT_LIMIT_SECONDS)
+    # People wait for what is in it, and nothing of it takes long.
+    limits["light"] = min(LIGHT_LIMIT_SECONDS, settings.HEARTBEAT_LIMIT_SECONDS)
     try:
-        silent = sorted(name for name, age in ages().items() if age is None or age > limit)
+        found = ages()
     except DatabaseError:
         return "unknown without the database"
-    return f"nothing heard for {settings.HEARTBEAT_LIMIT_SECONDS} s from queue {', '.join(silent)}" if silent else None
+    silent = sorted(name for name, age in found.items() if age is None or age > timedelta(seconds=limits[name]))
+    said = ", ".join(f"for {limits[name]} s from queue {name}" for name in silent)
+    return f"nothing heard {said}" if silent else None
 
 
 def disk() -> str | None:

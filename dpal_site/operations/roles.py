@@ -145,6 +145,7 @@ LABEL_GRANTS: Mapping[str, Sequence[str]] = {
     # What is asked. Locking a project's row takes the right to change one of its columns; this one never changes,
     # because memberships refer to it.
     "annotation_project": ("SELECT", "UPDATE (id)"),
+    "annotation_duelook": ("SELECT (id)", "INSERT"),
     "annotation_guidelines": ("SELECT",),
     "annotation_guidelinepicture": ("SELECT",),
     # What managers declare, the words about the classes among it.

@@ -1,8 +1,8 @@
 """Progress of a stream: due updates, releases, and what it waits for."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q, Sum
+from django.db.models import Exists, F, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
 from annotation.choices.policies import policy_hides_selection
@@ -88,6 +88,12 @@ def has_work(project: Project) -> bool:
         return False
     room = stream.batches_closed - stream.batches_used < project.windows_ahead
     return (waiting and room) or release_is_due(project, stream) or bool(due_batches(project, stream))
+
+
+def next_closing(project: Project) -> datetime | None:
+    """Return when the first batch that is not learned from closes; None where there is none."""
+    waiting = StreamBatch.objects.filter(stream__project=project, number__gt=F("stream__batches_used"))
+    return waiting.order_by("number").values_list("closes_at", flat=True).first()
 
 
 def stream_trained_on(run: TrainingRun) -> TrainedOn:

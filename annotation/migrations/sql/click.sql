@@ -29,7 +29,7 @@ END $$;
 
 -- Settles a question and says whether somebody may wait for that: it was the last of its round, or there are enough new
 -- labels for a training. Counting those of a long training at each answer would cost more than the answer: it is done at
--- about one in a hundredth of them, and the clock finds what that misses. What has no majority counts like what has one:
+-- about one in a hundredth of them, and the clock, which is to look at the project, finds what that misses. What has no majority counts like what has one:
 -- a training that began seconds later would tell which it was.
 CREATE FUNCTION annotation_close(
     of_question bigint, of_project bigint, final_state varchar, choice bigint, votes integer, agreeing integer,
@@ -43,6 +43,7 @@ BEGIN
         VALUES (of_project, of_question, annotation_close.choice, annotation_close.votes, annotation_close.agreeing, now());
     END IF;
     UPDATE annotation_query query SET state = final_state WHERE query.id = of_question;
+    INSERT INTO annotation_duelook (project_id, due_at) VALUES (of_project, now());
     -- The order keeps the first look on the queue's index.
     IF NOT EXISTS (SELECT FROM annotation_query free
         WHERE free.project_id = of_project AND free.state = 'open' AND free.open_slots > 0 AND free.id <> of_question

@@ -16,6 +16,7 @@ from annotation.models.limits import BudgetManager, LimitRequest, RequestKind, R
 from annotation.models.people import GroupRole
 from annotation.people.services import members
 from annotation.signals import limit_changing
+from annotation.work.services import looks
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
@@ -226,3 +227,5 @@ def _change(
             reason=reason,
             approved_by=approved_by,
         )
+        sharing = Project.objects.filter(pool_account__parent=account).values_list("pk", flat=True)
+        looks.look_at(sharing if project is None else [project.pk])

@@ -14,6 +14,7 @@ from annotation.models import (
     AssignmentState,
     Consensus,
     Dataset,
+    DueLook,
     Encounter,
     GuidelinePicture,
     Guidelines,
@@ -125,6 +126,7 @@ def erase_content(*, project: Project) -> None:
         Guidelines.objects.filter(project=project),
         GuidelinePicture.objects.filter(project=project),
         SlotMark.objects.filter(project=project),
+        DueLook.objects.filter(project=project),
         CrowdParticipant.objects.filter(link__project=project),
         CrowdLink.objects.filter(project=project),
     ):

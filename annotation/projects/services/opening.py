@@ -31,6 +31,7 @@ from annotation.models import (
 from annotation.people.services.members import add_member
 from annotation.projects.services import answers_accounts
 from annotation.questions.services.guidelines import bring_guideline_pictures
+from annotation.work.services import looks
 from privacy.choices import Kind
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
@@ -113,6 +114,7 @@ def create_project(
             memberships.add_project(
                 population=population, project=project, records_per_person=records_per_person, actor=owner
             )
+        looks.look_at([project.pk])
     return project
 
 
@@ -166,4 +168,5 @@ def resume_project(*, project: Project) -> Project:
 def _set_state(project: Project, state: str) -> Project:
     project.state = state
     project.save(update_fields=["state"])
+    looks.look_at([project.pk])
     return project

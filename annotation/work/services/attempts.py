@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 
 from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import Job, LeasedWork, WorkState
-from annotation.work.services import interruptions
+from annotation.work.services import interruptions, jobs, looks
 from privacy.errors import AlreadySettled
 from privacy.wording import as_message
 
@@ -246,6 +246,7 @@ def finish_work(*, row: LeasedWork, **fields: Any) -> None:
         if cancelled_by:
             raise WorkCancelled(cancelled_words(cancelled_by))
         raise _lost(row)
+    _go_on_after(row)
     row.refresh_from_db()
 
 
@@ -255,6 +256,7 @@ def cancel_work(*, row: LeasedWork, by: str) -> bool:
     with transaction.atomic():
         waits = _rows(row).filter(pk=row.pk, state=WorkState.WAITING)
         stopped = waits.update(state=WorkState.FAILED, finished_at=Now(), cancelled_by=by, error=words)
+        _go_on_after(row)
         asked = stopped or _rows(row).filter(pk=row.pk, state=WorkState.RUNNING).update(cancelled_by=by)
     row.refresh_from_db()
     return bool(asked)
@@ -266,14 +268,24 @@ def cancelled_words(by: str) -> str:
 
 def fail_work(*, row: LeasedWork, error: str, **fields: Any) -> None:
     """Mark the row failed with a sentence a person can act on, free of content; it is not tried again."""
-    if not _held_rows(row).update(**_ended(state=WorkState.FAILED, error=error, **fields)):
-        raise _lost(row)
+    with transaction.atomic():
+        if not _held_rows(row).update(**_ended(state=WorkState.FAILED, error=error, **fields)):
+            raise _lost(row)
+        _go_on_after(row)
     row.refresh_from_db()
 
 
 def note_interruption(*, row: LeasedWork, error: str) -> None:
     """Say on the row why this attempt stopped while the next one is awaited; nothing where another one holds it."""
     _held_rows(row).update(error=error)
+
+
+def _go_on_after(row: Any) -> None:
+    """Have the clock look at the project of ended work, and send the jobs that waited for its share."""
+    if row.project_id is not None:
+        looks.look_at([row.project_id])
+    if isinstance(row, Job):
+        transaction.on_commit(lambda: jobs.send_next(after=row), robust=True)
 
 
 def _ended(**fields: Any) -> dict[str, Any]:

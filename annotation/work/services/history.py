@@ -11,6 +11,7 @@ from psycopg.pq import TransactionStatus
 from annotation.models import Project
 from annotation.models.database import session_setting
 from annotation.models.history import Action
+from annotation.work.services import looks
 
 OF_ANSWERS = "who answered what and when is in the lease and the label"
 # What is done without a line, and why.
@@ -75,6 +76,9 @@ def note_action(*, actor: str, route: str, arguments: Mapping[str, Any], project
     slug = arguments.get("slug")
     if slug and project_id is None:
         project_id = Project.objects.filter(slug=slug).values_list("pk", flat=True).first()
+    if project_id is not None:
+        # Whatever was changed: a higher limit or a resumed project lets a step come due.
+        looks.look_at([project_id])
     target = {name: int(value) for name, value in arguments.items() if _is_number(name, value)}
     return Action.objects.create(project_id=project_id, actor=actor, route=route[:80], target=target)
 

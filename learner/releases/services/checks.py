@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Arrival
+from annotation.work.services import jobs
 from annotation.work.services.sending import send_on_commit
 from learner.errors import ArtifactCorrupt
 from learner.features.base import featurizer_from_json
@@ -52,7 +53,7 @@ def check_release(*, release_id: int) -> ModelRelease:
         candidate.update(
             checks=checks, held_back="", mechanism_audit=audit, state=ReleaseState.RELEASED, released_at=Now()
         )
-        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=release.project_id)
+        jobs.send_project_changed(release.project_id)
     release.refresh_from_db()
     return release
 

@@ -5,16 +5,15 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from annotation import access
-from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
+from annotation.models import Arrival, Consensus, Oracle, Project, Selection, WorkState
 from annotation.questions.services import labels, queue
-from annotation.work.services import broker, jobs
+from annotation.work.services import broker, jobs, looks
 from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
 from learner.errors import NothingToAsk, NothingWaits
@@ -53,13 +52,19 @@ ANSWERS_SPENT = as_message("The annotation budget is spent.")
 def advance_project(*, project_id: int) -> ProjectStatus:
     """Take the project's next step, if one is due, and return where it stands; any worker may call this at any time."""
     if Project.objects.filter(pk=project_id, arrival=Arrival.STREAM).exists():
-        return _advance_stream(Project.objects.select_related("pool_account").get(pk=project_id))
+        if _stream_moves(project_id):
+            send_on_commit(RUN_STREAM_TASK, project_id=project_id)
+        return next_step.project_status(Project.objects.select_related("pool_account").get(pk=project_id))
     with transaction.atomic():
         # One at a time for each project: the second caller sees what the first one started.
         project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        looks.begin_look(project_id)
         status = next_step.project_status(project)
+        if status.step == Step.LABELLING and (block := records.open_block(project)) is not None:
+            looks.look_at([project_id], at=block.closes_at)
         if status.step in (Step.ASK, Step.TRAIN) and jobs.is_busy():
             # The next beat asks again; what waits already comes first.
+            looks.look_at([project_id])
             return status
         if status.step == Step.ASK:
             _start_round(project)
@@ -70,24 +75,32 @@ def advance_project(*, project_id: int) -> ProjectStatus:
         return next_step.project_status(project)
 
 
-def _advance_stream(project: Project) -> ProjectStatus:
-    """Send a worker to a stream that has something to do; the stream's own lock keeps several of them apart."""
-    if stream_selectors.has_work(project):
-        send_on_commit(RUN_STREAM_TASK, project_id=project.pk)
-    return next_step.project_status(project)
+def _stream_moves(project_id: int) -> bool:
+    """Say whether a stream has something to do; it is looked at until it has not, and once its next batch closes."""
+    project = Project.objects.select_related("pool_account").get(pk=project_id)
+    with transaction.atomic():
+        looks.begin_look(project_id)
+        moves = stream_selectors.has_work(project)
+        closes_at = None if moves else stream_selectors.next_closing(project)
+        if moves or closes_at is not None:
+            looks.look_at([project_id], at=closes_at)
+    return moves
 
 
 def advance_projects() -> None:
-    """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
-    active = Project.objects.filter(state=ProjectState.ACTIVE)
+    """Advance every project that is due, and send again what no worker holds: its task or its worker was lost."""
     faults: list[Exception] = []
-    for project_id in active.exclude(arrival=Arrival.STREAM).values_list("pk", flat=True):
+    moving = []
+    for project_id, arrival in looks.due_looks():
         try:
-            advance_project(project_id=project_id)
+            if arrival != Arrival.STREAM:
+                advance_project(project_id=project_id)
+            elif _stream_moves(project_id):
+                # Several workers keep apart by the stream's own lock.
+                moving.append(project_id)
         except Exception as fault:  # noqa: BLE001 - raised below
+            looks.put_off_look(project_id)
             faults.append(fault)
-    streams = active.filter(arrival=Arrival.STREAM).select_related("pool_account")
-    moving = [project.pk for project in streams if stream_selectors.has_work(project)]
     _send_unless_waiting(RUN_STREAM_TASK, "project_id", moving)
     # A canary takes many fits and a test set may be large, so neither keeps the clock's own queue waiting.
     unchecked = checks.unchecked_releases().values_list("pk", flat=True)
@@ -271,5 +284,5 @@ def _choose(chosen: Round, candidates: Candidates, progress: Progress) -> NDArra
 
 def _finish(chosen: Round, entry: LedgerEntry, *, selected: int) -> None:
     finish_work(row=chosen, committed_entry=entry, selected=selected)
-    send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=chosen.project_id)
+    jobs.send_project_changed(chosen.project_id)
     fault_point("round_finished")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import numpy as np
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Now
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from annotation.budget.label_budget import questions_left
 from annotation.models import Dataset, Oracle, Project, WorkState
 from annotation.questions.services import queue
+from annotation.work.services import jobs
 from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
 from learner.errors import BlockNotOpen, NothingToAsk
@@ -91,7 +91,7 @@ def repeat_doubted(chosen: Round, progress: Progress) -> None:
             output_digest=attempts.asked_digest(chosen, ids),
         )
         finish_work(row=chosen, committed_entry=entries[-1], selected=len(ids))
-        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        jobs.send_project_changed(project.pk)
         fault_point("round_finished")
 
 
@@ -188,7 +188,7 @@ def ask_block(chosen: Round, progress: Progress) -> None:
             selected=len(ids),
             closes_at=Now() + timedelta(hours=project.block_hours),
         )
-        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        jobs.send_project_changed(project.pk)
         fault_point("round_finished")
 
 
@@ -200,7 +200,7 @@ def close_block(*, project: Project) -> Round:
         if block is None:
             raise BlockNotOpen("There is no open block to close.")
         Round.objects.filter(pk=block.pk, state=WorkState.DONE).update(closes_at=Now())
-        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        jobs.send_project_changed(project.pk)
     block.refresh_from_db()
     return block
 
