@@ -6,7 +6,9 @@ from itertools import chain
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Max, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.choices.rules import hides_selection
@@ -26,6 +28,7 @@ from annotation.models.letters import MailKind, Notice
 from annotation.models.quality import Review
 from annotation.people.services import letters
 from annotation.review import selectors
+from annotation.work.services import looks
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.pools.selectors import guarantee_accounts
 from learner.rounds.next_step import Step, project_status
@@ -51,8 +54,15 @@ def record_notices() -> int:
     """Write down what there is to tell and was not written down yet; return for how many people it is new."""
     since = timezone.now() - NEWS
     projects = Project.objects.filter(state__in=(ProjectState.ACTIVE, ProjectState.PAUSED))
+    moved = projects.filter(looks.has_moved("pk", since="move__told_at"))
+    return sum(_record(project, since) for project in moved.select_related("pool_account", "labels_account"))
+
+
+def _record(project: Project, since: datetime) -> int:
     recorded = 0
-    for project in projects.select_related("pool_account", "labels_account"):
+    with transaction.atomic():
+        # Before anything is read: what happens later is told the next time.
+        looks.note_move(project.pk, told_at=Now())
         told = [_releases(project, since), _budgets(project)]
         if project.state == ProjectState.ACTIVE and not hides_selection(project.settings):
             told += [_returned(project, since), _remarks(project, since)]

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Max, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
@@ -28,7 +30,7 @@ from annotation.models.limits import LimitRequest, RequestState
 from annotation.models.retention import Forgetting
 from annotation.people.services.members import LEFT
 from annotation.review.selectors import waiting_for_review
-from annotation.work.services import jobs
+from annotation.work.services import jobs, looks
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.notices import BUDGET_SHARE, TO_MANAGERS, waiting_place
 from learner.pools.selectors import guarantee_accounts
@@ -51,10 +53,15 @@ def record_events() -> int:
     recorded = 0
     faults: list[Exception] = []
     # The addresses of a deleted project are being erased, and nobody learns of what is left.
-    listening = Webhook.objects.filter(removed_at=None).exclude(project__state=ProjectState.DELETED)
+    listening = Webhook.objects.filter(looks.has_moved("project", since="told_at"), removed_at=None).exclude(
+        project__state=ProjectState.DELETED
+    )
     for webhook in listening.select_related("project__pool_account", "project__labels_account"):
         try:
-            recorded += _record(webhook)
+            with transaction.atomic():
+                # Before anything is read: what happens later is told the next time.
+                Webhook.objects.filter(pk=webhook.pk).update(told_at=Now())
+                recorded += _record(webhook)
         except Exception as fault:  # noqa: BLE001 - raised below
             faults.append(fault)
     if faults:

@@ -50,6 +50,7 @@ class Webhook(models.Model):
     salt = models.BinaryField(max_length=32)
     created_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True, blank=True)
+    told_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"webhook {self.pk} of {self.project_id}"

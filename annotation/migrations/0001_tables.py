@@ -1934,6 +1934,24 @@ class Migration(FirstMigration):
             },
         ),
         migrations.CreateModel(
+            name="ProjectMove",
+            fields=[
+                (
+                    "project",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="move",
+                        serialize=False,
+                        to="annotation.project",
+                    ),
+                ),
+                ("moved_at", models.DateTimeField(null=True)),
+                ("told_at", models.DateTimeField(null=True)),
+            ],
+            options={"abstract": False},
+        ),
+        migrations.CreateModel(
             name="DueLook",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),

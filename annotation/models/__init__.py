@@ -16,7 +16,7 @@ from annotation.models import (
 from annotation.models.configurations import Configuration
 from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Picture, Record, RecordPost
 from annotation.models.gates import GateRun, GateState, Survey
-from annotation.models.jobs import STREAM_JOB, UNFINISHED, DueLook, Job, LeasedWork, WorkState
+from annotation.models.jobs import STREAM_JOB, UNFINISHED, DueLook, Job, LeasedWork, ProjectMove, WorkState
 from annotation.models.kinds import Arrival, DataKind, Features, Oracle, PrivacyUnit, ProjectState, Selection
 from annotation.models.people import ApiToken, Membership, Role
 from annotation.models.pools import PoolPart, PoolSource, SourceFile

@@ -79,3 +79,11 @@ class DueLook(NumberedModel):
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     due_at = models.DateTimeField()
+
+
+class ProjectMove(NumberedModel):
+    """When the clock last looked at a project because something may have moved, and when its people were told."""
+
+    project = models.OneToOneField(Project, models.CASCADE, primary_key=True, related_name="move")
+    moved_at = models.DateTimeField(null=True)
+    told_at = models.DateTimeField(null=True)

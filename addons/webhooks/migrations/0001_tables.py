@@ -27,6 +27,7 @@ class Migration(FirstMigration):
                 ("salt", models.BinaryField(max_length=32)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("removed_at", models.DateTimeField(blank=True, null=True)),
+                ("told_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "project",
                     models.ForeignKey(

@@ -22,7 +22,7 @@ from annotation.models import (
     Role,
 )
 from annotation.questions import selectors as flags
-from annotation.work.services import jobs
+from annotation.work.services import jobs, looks
 from privacy.choices import Kind
 
 ANSWERED_OR_SKIPPED = (AssignmentState.LABELLED, AssignmentState.SKIPPED)
@@ -128,6 +128,7 @@ def flag_question(*, assignment: Assignment, kind: ReportKind, comment: str = ""
             resolved_at=None,
             defaults={"project": project, "comment": comment[:MAX_COMMENT_LENGTH]},
         )
+        looks.look_at([project.pk])
         if current.state == AssignmentState.LEASED:
             Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") + 1)
         Assignment.objects.filter(pk=current.pk).update(
@@ -156,6 +157,7 @@ def comment_on(*, assignment: Assignment, comment: str) -> Report:
             resolved_at=None,
             defaults={"comment": words},
         )
+        looks.look_at([assignment.project_id])
         if report.comment != words:
             raise InvalidConfiguration("Your comment on this question still waits for the managers.")
     return report

@@ -81,7 +81,8 @@ def _stream_moves(project_id: int) -> bool:
     with transaction.atomic():
         looks.begin_look(project_id)
         moves = stream_selectors.has_work(project)
-        closes_at = None if moves else stream_selectors.next_closing(project)
+        waits = not moves and stream_selectors.may_move(project)
+        closes_at = stream_selectors.next_closing(project) if waits else None
         if moves or closes_at is not None:
             looks.look_at([project_id], at=closes_at)
     return moves

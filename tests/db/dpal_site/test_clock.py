@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils.module_loading import import_string
 
+from addons.webhooks import services as webhooks
 from annotation.models import DueLook
 from annotation.work.services import looks
 from dpal_site import clock
@@ -20,7 +21,6 @@ from tests import learning, streaming
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
-BY_PROJECT = {"look-again", "write-letters"}
 
 
 class TestWaitingTasks:
@@ -66,7 +66,8 @@ class TestWaitingTasks:
 def idle_projects(number):
     for place in range(number):
         opened = streaming.open_stream if place % 5 == 4 else learning.open_trusted
-        opened(make_user())
+        project = opened(make_user())
+        webhooks.add_webhook(project=project, url="https://hooks.example/", events=["round", "release"])
 
 
 def statements_of(entry):
@@ -75,17 +76,18 @@ def statements_of(entry):
     return len(captured)
 
 
-def test_the_number_of_idle_projects_costs_the_clock_nothing(broker):
-    # What puts a share of the projects in the queue and what writes letters looks at projects by itself.
-    entries = {name: one for name, one in settings.CELERY_BEAT_SCHEDULE.items() if name not in BY_PROJECT}
-    for one in entries.values():
-        statements_of(one)
+def test_the_number_of_idle_projects_costs_the_clock_nothing(broker, settings):
+    settings.WEBHOOK_HOSTS = ["hooks.example"]
+    # What has a share of the projects looked at anew is in proportion to them, once an hour.
+    entries = {name: one for name, one in settings.CELERY_BEAT_SCHEDULE.items() if name != "look-again"}
     counted = []
     for number in (5, 45):
         idle_projects(number)
         for _ in range(-(-number // looks.MOST_LOOKS)):
             loop.advance_projects()
         assert not DueLook.objects.filter(due_at__lte=Now()).exists()
+        for one in entries.values():
+            statements_of(one)
         counted.append({name: statements_of(one) for name, one in entries.items()})
     assert counted[0] == counted[1]
     assert counted[1]["advance-projects"] <= 20
