@@ -273,7 +273,7 @@ vars().update(mail_settings(env.str("EMAIL_URL", ""), folder=VAR_DIR / "mail"))
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-FORMAT_MODULE_PATH = ["dpal_site.formats"]
+FORMAT_MODULE_PATH = ["dpal_site.locale"]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
