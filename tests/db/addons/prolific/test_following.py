@@ -160,22 +160,6 @@ def test_a_busy_or_broken_platform_is_asked_again_with_growing_pauses(server, pu
     assert published.attempts == 0
 
 
-def test_the_platform_says_how_long_to_wait(server, published):
-    server.faults.append(("GET", "/api/v1/studies/.*", 429))
-    server.retry_after = "900"
-    turn(published)
-    assert (published.next_at - timezone.now()).total_seconds() == pytest.approx(900, abs=5)
-
-
-@pytest.mark.parametrize("wait", ["9" * 30, "9" * 400])
-def test_a_wait_beyond_all_reason_is_an_hour(server, published, wait):
-    server.faults.append(("GET", "/api/v1/studies/.*", 429))
-    server.retry_after = wait
-    turn(published)
-    assert (published.next_at - timezone.now()).total_seconds() == pytest.approx(3600, abs=5)
-    assert published.leased_until is None
-
-
 def test_who_comes_is_kept_by_the_hash_of_the_link_and_never_by_name(server, published):
     participant = come(server, published, "ann")
     turn(published)
@@ -280,12 +264,6 @@ def test_two_workers_do_not_have_one_study(server, study):
     assert server.studies
 
 
-def test_a_study_that_is_over_is_not_asked_about_any_more(server, published):
-    server.studies[published.external_id]["status"] = "COMPLETED"
-    turn(published)
-    assert (published.state, published.next_at) == ("COMPLETED", None)
-
-
 def test_what_is_due_is_handed_out(server, study, crowd, manager):
     CrowdStudy.objects.update(next_at=timezone.now() + timedelta(hours=1))
     due = open_study(crowd, manager)
@@ -297,12 +275,6 @@ def test_what_is_due_is_handed_out(server, study, crowd, manager):
     finally:
         following.send_on_commit = following_send
     assert sent == [{"study_id": due.pk}]
-
-
-def test_the_platform_cannot_be_reached(server, study, settings):
-    settings.PROLIFIC_URL = "http://127.0.0.1:9"
-    turn(study)
-    assert "Prolific cannot be asked" in study.fault
 
 
 def test_who_came_is_forgotten_and_sums_stay(server, published, manager):

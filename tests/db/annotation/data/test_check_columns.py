@@ -7,16 +7,13 @@ from threading import Thread
 
 import pytest
 from django.db import connection, transaction
-from django.urls import reverse
 
-from annotation.data.services import check_columns, datasets
+from annotation.data.services import datasets
 from annotation.errors import InvalidConfiguration, InvalidUpload
-from annotation.models import Dataset, DatasetState, Project, Role
+from annotation.models import Dataset, DatasetState, Project
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import checks as gold
-from tests import streaming
-from tests.clients import browser_of
-from tests.factories import add_members, bring_file, make_project, make_user
+from tests.factories import bring_file, make_project, make_user
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 SAME = {"id": "ticket", "metadata": ["url", "shop"]}
@@ -67,21 +64,6 @@ class TestChecks:
             made(project, known(project, mapping))
         assert not GoldQuery.objects.exists()
 
-    @pytest.mark.parametrize(
-        ("mapping", "rule"), [({"id": "ticket"}, "it has an id"), ({"metadata": ["url"]}, "'url'")]
-    )
-    def test_a_pool_without_any_takes_none(self, mapping, rule):
-        project = make_project()
-        imported(project, {})
-        with pytest.raises(InvalidConfiguration, match=rule):
-            made(project, known(project, mapping))
-        assert made(project, known(project, {}, word="plain")) == 2
-
-    def test_the_same_file_makes_them_whatever_its_columns_are_called(self):
-        project = make_project()
-        imported(project, {**SAME, "id": "url", "metadata": ["shop"]})
-        assert made(project, known(project, {"id": "ticket", "metadata": ["shop"]})) == 2
-
     def test_one_of_several_uploads_is_enough_and_a_refused_one_is_none(self):
         project = make_project()
         imported(project, SAME)
@@ -94,25 +76,6 @@ class TestChecks:
         Dataset.objects.filter(project=project, role="pool").exclude(pk=newest.pk).update(state=DatasetState.REFUSED)
         with pytest.raises(InvalidConfiguration, match="it has the column 'url'"):
             made(project, checks)
-
-    def test_a_stream_has_none(self):
-        project = streaming.open_stream(make_user("ada"))
-        with pytest.raises(InvalidConfiguration, match="it has an id"):
-            check_columns.refuse_telling_checks(project=project, dataset=Dataset(project=project, mapping=SAME))
-        check_columns.refuse_telling_checks(project=project, dataset=Dataset(project=project, mapping={}))
-
-    def test_the_page_says_what_is_missing(self):
-        project = make_project()
-        imported(project, SAME)
-        checks = known(project, {"id": "ticket", "metadata": ["shop"]})
-        manager = make_user("manager")
-        add_members(project, manager, role=Role.MANAGER)
-        client = browser_of(manager)
-        page = client.post(
-            reverse("annotation:add_checks", args=[project.slug]), {"dataset": checks.pk, "most": 5}, follow=True
-        )
-        assert "it lacks the column &#x27;url&#x27;" in page.content.decode()
-        assert not GoldQuery.objects.exists()
 
 
 class TestPool:

@@ -1,6 +1,5 @@
 """Uploads are stored whole or not at all, bad rows are named without their content, and the file is forgotten."""
 
-import gc
 import gzip
 import io
 import json
@@ -27,7 +26,6 @@ from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.work.services import attempts, jobs
-from annotation.work.services.attempts import collector_paused
 from dpal_site.embedded import host
 from tests.factories import make_project, make_user, receive_upload
 
@@ -453,20 +451,3 @@ def test_work_is_not_taken_from_somebody_who_holds_it():
     assert attempts.take_work(row=Job.objects.get())
     datasets.import_dataset(job_id=dataset.job_id)
     assert not Record.objects.exists()
-
-
-@pytest.mark.parametrize("data", [b"text\none\ntwo\n", b"text\n\n"], ids=["good", "refused"])
-def test_the_collector_is_off_while_rows_are_made_and_on_again(data):
-    dataset = receive(data)
-    seen = []
-    datasets.import_dataset(job_id=dataset.job_id, on_progress=lambda *_: seen.append(gc.isenabled()))
-    assert set(seen) == {False}
-    assert gc.isenabled()
-
-
-def test_who_paused_the_collector_first_ends_the_pause():
-    with collector_paused():
-        with collector_paused():
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    assert gc.isenabled()

@@ -28,7 +28,6 @@ from annotation.work.services.tokens import Scope
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, receive_upload
 from tests.pure.annotation.data.readers.test_parsers import archive, png
-from tests.workbooks import sheet, workbook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAPPING = {"id": "ticket", "metadata": ["url", "shop"]}
@@ -73,40 +72,11 @@ def parquet():
     return sink.getvalue()
 
 
-FILES = {
-    "rows.csv": delimited,
-    "rows.jsonl": lambda: "\n".join(map(json.dumps, ROWS)).encode(),
-    "rows.parquet": parquet,
-    "rows.xlsx": lambda: workbook({"A": sheet([list(ROWS[0]), *(list(row.values()) for row in ROWS)])}),
-    "tasks.json": lambda: json.dumps([{"data": row} for row in ROWS]).encode(),
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_they_come_with_every_format(name):
-    assert kept(imported(make_project(), FILES[name](), name)) == KEPT
-
-
-def test_of_a_zip_the_name_of_each_image_is_its_id():
-    project = make_project(data_kind="image", image_height=2, image_width=3)
-    data = archive(**{"a/one.png": png([[0, 1, 2], [3, 4, 5]])})
-    assert kept(imported(project, data, "a.zip", {"id": "file"})) == [{"id": "a/one.png", "columns": []}]
-    with pytest.raises(InvalidUpload, match="no columns but file"):
-        imported(project, data, "a.zip", {"id": "name"})
-
-
 def test_the_folder_that_is_the_known_class_stands_beside_no_check():
     project = make_project(data_kind="image", image_height=2, image_width=3)
     data = archive(**{"music/one.png": png([[0, 1, 2], [3, 4, 5]])})
     checks = imported(project, data, "a.zip", {"id": "file"}, role="public_test")
     assert kept(checks) == [{"id": "one.png", "columns": []}]
-
-
-@pytest.mark.parametrize(("name", "rows"), [("a.jsonl", "{}\n{}"), ("a.json", '[{{"data": {}}}, {{"data": {}}}]')])
-def test_an_object_may_leave_them_out(name, rows):
-    first, second = json.dumps(ROWS[0]), json.dumps({"text": "second"})
-    dataset = imported(make_project(), rows.format(first, second).encode(), name)
-    assert kept(dataset) == [KEPT[0], {"id": None, "columns": [["url", None], ["shop", None]]}]
 
 
 def test_a_cell_that_cannot_be_kept_names_its_row():
@@ -241,22 +211,6 @@ def test_a_manager_reads_and_finds_them_where_the_record_may_be_read():
     assert told == [(row["id"], dict(row["columns"])) for row in reversed(KEPT)]
     found = client.get(pages[0], {"text": "T-1"}).context["rows"]
     assert [row.query.pk for row in found] == [held.query_id]
-
-
-def test_one_reads_them_beside_ones_own_answers_and_a_manager_beside_disputes():
-    project = make_project(overlap=2)
-    imported(project, delimited(), "rows.csv")
-    people = make_annotators(project, 2)
-    for choice, person in enumerate(people):
-        held = asked(project, person) if not choice else queue.claim_next(project=project, user=person)
-        labels.submit_label(assignment=held, choice=choice)
-    manager = make_user("manager")
-    add_members(project, manager, role=Role.MANAGER)
-    for reader, page in ((people[0], "own_answers"), (manager, "review")):
-        client = Client()
-        client.force_login(reader)
-        shown = client.get(reverse(f"annotation:{page}", args=[project.slug])).content.decode()
-        assert ("T-1" in shown, "https://example.org/1" in shown) == (True, True)
 
 
 def test_they_go_with_the_record():

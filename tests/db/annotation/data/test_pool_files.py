@@ -115,15 +115,6 @@ def test_rows_lie_in_files_of_one_size_and_none_in_the_database():
     assert len(files_in_storage()) == 3
 
 
-def test_a_setting_keeps_the_rows_in_the_database_and_so_does_every_project_of_experts(settings):
-    assert not upload(make_project(oracle="trusted")).in_columns
-    settings.POOLS_IN_DATABASE = True
-    dataset = upload()
-    assert not dataset.in_columns
-    assert Record.objects.filter(dataset=dataset).count() == len(ROWS)
-    assert not files_in_storage()
-
-
 def test_a_refused_upload_leaves_no_file_whole_or_half():
     refused = upload(rows=[*ROWS, ("", "nobody says this")], bad_rows="refuse_all")
     assert (refused.state, PoolPart.objects.count(), files_in_storage()) == ("refused", 0, [])

@@ -13,7 +13,7 @@ from annotation.gates import services as gates
 from annotation.models import GateRun, Query
 from annotation.projects.services import opening
 from privacy.accounting.gate import gate_delta
-from tests.factories import make_project, make_records, make_user, receive_upload
+from tests.factories import make_records, make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 1.0, "gate_delta": 1e-5, "gate_floor": 2}
@@ -126,11 +126,6 @@ def test_a_gate_without_a_proof_or_beyond_the_limit_is_not_taken_over(crowd, set
     assert (crowd.gate_kind, crowd.gate_k) == ("k_anonymity", 20)
 
 
-def test_a_trusted_project_has_no_gate_to_choose():
-    with pytest.raises(InvalidConfiguration, match="crowd"):
-        gates.choose_gate(project=make_project(), settings=THRESHOLD)
-
-
 def test_a_gate_is_frozen_from_the_moment_its_job_is_open(crowd):
     dataset = uploaded(crowd, b"play jazz,a\n")
     with pytest.raises(ConfigurationFrozen):
@@ -187,11 +182,6 @@ def test_shares_of_an_upload_are_counted_as_the_gate_would(crowd):
     assert best.needed < 100 < 300 < dearest.needed
     assert likely.texts == pytest.approx(1, abs=0.01)
     assert unlikely.texts < 0.5
-
-
-def test_a_public_upload_names_nobody_and_counts_records(crowd):
-    dataset = make_records(crowd, ["play jazz"] * 30, role="public_test")[0].dataset
-    assert gates.frequencies_of(dataset).counts.tolist() == [30]
 
 
 # --- odd uploads

@@ -10,7 +10,6 @@ from annotation.models import Assignment, AssignmentState, Label, Membership, Qu
 from annotation.models.history import Action
 from annotation.models.people import GroupRole
 from annotation.people.services import crowd_links, members
-from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
 from annotation.work.services.history import acting
 from tests.factories import add_members, make_project, make_user, open_records
@@ -143,13 +142,6 @@ class TestWhatAGroupGives:
         assert roles(project, ann) == [("annotator", True)]
         settle()
 
-    def test_two_roles_add_up(self, group) -> None:
-        project, ann = make_project(), make_user()
-        add_members(project, ann)
-        give(group, project, Role.MANAGER)
-        add(group, ann)
-        assert roles(project, ann) == [("annotator", True), ("manager", False)]
-
     def test_the_log_of_each_project_says_who_came_and_went(self, group) -> None:
         project, elsewhere = make_project(), make_project()
         give(group, project)
@@ -161,18 +153,6 @@ class TestWhatAGroupGives:
             (project.pk, "root", members.LEFT, {"group_id": group.pk, "people": 2}),
         ]
         assert not elsewhere.actions.exists()
-
-    def test_a_deleted_project_has_no_annotators_by_a_group_either(self, group) -> None:
-        project, ann = make_project(), make_user()
-        give(group, project)
-        add(group, ann)
-        lifecycle.request_deletion(project=project, typed=project.slug, keep_releases=False, actor="root", send=False)
-        assert roles(project, ann) == []
-        add(group, make_user())
-        assert not Membership.objects.filter(project=project, role=Role.ANNOTATOR).exists()
-        with pytest.raises(GroupRefused):
-            give(group, project)
-        settle()
 
     def test_no_stranger_joins(self, group) -> None:
         crowd = make_project(oracle="crowd")
@@ -190,19 +170,6 @@ class TestWhatAGroupGives:
             add(group, participant.user)
         with Refused("annotation_groupmember_no_stranger"):
             PLACES.create(group=group, user=participant.user)
-
-    def test_people_come_and_go_from_either_side(self, group) -> None:
-        project, ann = make_project(), make_user()
-        give(group, project)
-        ann.groups.add(group)
-        assert roles(project, ann) == [("annotator", False)]
-        ann.groups.clear()
-        assert roles(project, ann) == []
-        group.user_set.set([ann])
-        assert roles(project, ann) == [("annotator", False)]
-        group.user_set.clear()
-        assert roles(project, ann) == []
-        settle()
 
     def test_the_last_way_in_of_a_manager_is_not_taken_by_themselves(self, group) -> None:
         project, boss = make_project(), make_user()

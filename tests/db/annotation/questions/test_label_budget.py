@@ -16,7 +16,6 @@ from tests.counting import new_counter
 from tests.factories import (
     asked_project,
     make_annotators,
-    make_candidates,
     make_project,
     make_user,
     open_preset,
@@ -89,12 +88,6 @@ def test_an_answer_taken_back_and_given_again_is_paid_once():
     assert label_budget.label_budget(project).given == 1
 
 
-def test_what_passed_the_gate_is_not_asked_yet():
-    project = make_project(oracle="crowd")
-    make_candidates(project, ["one", "two"])
-    assert label_budget.answers_asked(project) == 0
-
-
 def test_rounds_shrink_to_what_is_left_then_stop_and_train_on_what_there_is():
     project = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(project)
@@ -119,20 +112,6 @@ def test_rounds_shrink_to_what_is_left_then_stop_and_train_on_what_there_is():
     limited(project, labels_limit=40)
     assert loop.advance_project(project_id=project.pk).step == Step.CHOOSING
     assert Round.objects.latest("number").requested == 12
-
-
-def test_a_limit_of_nothing_asks_nothing():
-    project = learning.open_trusted(make_user(), selection="random")
-    learning.fill_trusted(project)
-    limited(project, labels_limit=0)
-    assert loop.advance_project(project_id=project.pk).step == Step.LABELS_SPENT
-    assert not Round.objects.exists()
-
-
-def test_raising_a_limit_wakes_the_project(sent_tasks):
-    project = make_project()
-    limited(project, labels_limit=3)
-    assert sent_tasks == ["learner.tasks.advance_project_task"]
 
 
 @pytest.mark.parametrize(

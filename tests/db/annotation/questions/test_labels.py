@@ -338,12 +338,6 @@ class TestUndo:
 class TestDatabaseRules:
     """The database refuses what the services never do."""
 
-    def test_an_assignment_has_one_current_label(self):
-        project, _, (person,) = asked_project()
-        label = answer(project, person, 0)
-        with pytest.raises(IntegrityError, match="annotation_label_one_current"), transaction.atomic():
-            Label.objects.create(assignment=label.assignment, query=label.query, annotator=person, choice=1)
-
     def test_a_question_has_one_consensus(self):
         project, (query,), (person,) = asked_project()
         answer(project, person, 0)

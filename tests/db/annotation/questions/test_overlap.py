@@ -1,6 +1,5 @@
 import pytest
 
-from annotation.models import Consensus
 from tests.factories import answer_next, asked_project, make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,13 +15,6 @@ class TestDisagreement:
         answer_next(project, people[2], 2)
         query.refresh_from_db()
         assert query.state == "disputed"
-
-    def test_the_third_answer_may_decide(self):
-        project = make_project(overlap=2, overlap_limit=5)
-        open_records(project, 1)
-        for person, choice in zip(make_annotators(project, 3), (0, 1, 1), strict=True):
-            answer_next(project, person, choice)
-        assert (Consensus.objects.get().choice, Consensus.objects.get().votes) == (1, 3)
 
     def test_the_annotation_budget_is_not_overdrawn(self):
         project = make_project(overlap=2, overlap_limit=3, labels_limit=2)

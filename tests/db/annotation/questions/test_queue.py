@@ -93,14 +93,6 @@ class TestOpenQueries:
         queue.open_queries(project=project, round_number=1, record_ids=[record.pk], overlap=4)
         assert Query.objects.get().open_slots == 4
 
-    def test_a_crowd_is_never_asked_about_a_record(self):
-        project = make_project(oracle="crowd")
-        (record,) = make_records(project, ["secret"])
-        with pytest.raises(InvalidConfiguration):
-            queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
-        with pytest.raises(InvalidConfiguration):
-            queue.open_queries(project=project, round_number=1, record_ids=[record.pk], query_ids=[])
-
     @pytest.mark.parametrize("fields", [{"role": "public_test"}, {"state": "receiving"}, {"project": None}])
     def test_all_records_must_be_of_the_projects_ready_pool_or_none_is_asked(self, fields):
         project = make_project()
@@ -319,12 +311,6 @@ class TestQueueState:
 
     def test_before_the_first_round(self):
         project = make_project()
-        (person,) = make_annotators(project, 1)
-        assert self.state(project, person) == QueueState.WAITING_FOR_FIRST
-
-    def test_candidates_alone_are_not_questions_yet(self):
-        project = make_project(oracle="crowd")
-        make_candidates(project, ["alpha"])
         (person,) = make_annotators(project, 1)
         assert self.state(project, person) == QueueState.WAITING_FOR_FIRST
 

@@ -4,7 +4,6 @@ import pytest
 from django.urls import reverse
 
 from addons.prolific.models import CrowdStudy, CrowdVerdict, PlatformAccount
-from addons.prolific.services import studies as service
 from tests.clients import browser_of
 from tests.prolific_server import TOKEN
 from tests.studies import come, connect, turn
@@ -117,21 +116,3 @@ def test_an_unclear_sheet_is_settled_by_a_manager(server, published, client, man
     client.post(at("settle_bonuses", published), {"came": "yes"})
     sheet.refresh_from_db()
     assert sheet.state == "paid"
-
-
-def test_look_and_forget(server, published, client, manager):
-    come(server, published, "ann")
-    turn(published)
-    assert client.post(at("change_study", published), {"do": "look"}).status_code == 302
-    assert client.post(at("change_study", published), {"do": "forget"}).status_code == 422
-    assert client.post(at("change_study", published), {"do": "something"}).status_code == 422
-    service.approve_complete(study=published, actor=manager)
-    server.studies[published.external_id]["status"] = "COMPLETED"
-    turn(published)
-    assert client.post(at("change_study", published), {"do": "forget"}).status_code == 302
-    assert not published.submissions.exists()
-
-
-def test_a_site_that_allows_none_says_so(crowd, client, settings):
-    settings.PROLIFIC_URL = ""
-    assert "No administrator has let" in client.get(at("studies", crowd)).content.decode()

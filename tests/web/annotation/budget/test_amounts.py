@@ -93,16 +93,6 @@ def test_a_typed_limit_is_stored_and_shown_as_typed_and_never_overspent(epsilon,
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_spent_to_the_last_unit_is_the_limit():
-    account = make_account(epsilon_limit=0.5, delta_limit=1e-5)
-    for _run in range(2):
-        ledger.reserve(account=account, event=MinibatchSgdEvent(4.0, 3), purpose="a test", key=uuid4())
-    now = guarantee(account)
-    assert (now.epsilon_spent, now.epsilon_limit) == (0.5, 0.5)
-    assert (now.delta_spent, now.delta_limit) == (0.0, 1e-5)
-
-
-@pytest.mark.django_db(transaction=True)
 def test_the_lines_of_a_statement_add_up_to_what_is_spent():
     project = make_project(pool_account=make_account(epsilon_limit=2.0, delta_limit=1e-6))
     engineer = make_user("engineer")

@@ -103,30 +103,6 @@ def test_the_walk_of_a_population(owner, second, project):
     assert "In the population Patients: " in budget
 
 
-def test_what_is_wrong_is_said_beside_its_field(owner, population, project):
-    mine = browser(owner)
-    wrong = mine.post(
-        reverse("annotation:new_population"),
-        {"name": "x", "unit": "contributor", "filter": "zcdp", "epsilon_limit": "4", "delta_limit": "0", "second": "?"},
-    )
-    assert wrong.status_code == 422
-    assert wrong.context["form"].errors.keys() == {"second", "delta_limit"}
-    address = "annotation:join_population", "annotation:population_limit", "annotation:population_managers"
-    for name in address:
-        assert mine.post(reverse(name, args=[population.slug]), {}).status_code == 422
-    unsound = mine.post(reverse("annotation:join_population", args=[population.slug]), {"project": "notes"})
-    assert unsound.status_code == 409
-    assert b"how many records of one person" in unsound.content
-    assert population.quotas.count() == 0
-
-
-def test_a_project_outside_says_so(owner, project):
-    shown = browser(owner).get(reverse("annotation:budget", args=["notes"])).content
-    assert b"Outside any common limit" in shown
-    wizard = browser(owner).get(reverse("annotation:wizard", args=["pool-experts", "budget"])).content
-    assert b"A new project is outside any common limit" in wizard
-
-
 def test_nobody_else_sees_a_population(population, project):
     outsider = browser(make_user())
     assert page(outsider, population).status_code == 404

@@ -1,4 +1,3 @@
-import html
 import re
 
 import pytest
@@ -11,7 +10,6 @@ from annotation.work.services.tokens import Scope
 from tests import learning
 from tests.clients import browser_of, program_of
 from tests.factories import make_user
-from tests.iceberg import write_iceberg
 from tests.lakes import TEXTS, write_table
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,18 +48,6 @@ def rows_of(page):
 def send(web, project, **fields):
     sent = {"agreed": charges.token_of(charges.gate_charge(project)), "table-text_column": "said"} | fields
     return web.post(reverse("annotation:register_table", args=[project.slug]), sent)
-
-
-def test_the_form_stands_where_the_operator_allows_tables_and_the_project_may_have_them(web, crowd, owner, settings):
-    assert "Register a table where it lies" not in data_page(web, crowd)
-    settings.POOL_SOURCES = ["file:///srv/lake"]
-    page = data_page(web, crowd)
-    assert "Register a table where it lies" in page
-    price = charges.gate_charge(crowd)
-    assert re.search(rf"Register and send through the gate for ε {price.epsilon:.3f}, δ", html.unescape(page))
-    assert 'name="table-contributor_column"' in page
-    experts = learning.open_trusted(owner)
-    assert "Register a table where it lies" not in data_page(web, experts)
 
 
 def test_a_table_is_registered_at_the_price_on_the_button(web, crowd, table):
@@ -120,22 +106,6 @@ def test_a_program_registers_one_and_may_name_its_most(crowd, owner, table):
     (listed,) = program.get(reverse("api:list_datasets", args=[crowd.slug])).json()
     assert (listed["row_count"], listed["bad_row_count"]) == (len(TEXTS), None)
     assert listed["source"]["snapshot"] == PoolSource.objects.get().snapshot != ""
-
-
-def test_an_iceberg_snapshot_is_named_and_shown_by_its_number(web, crowd, owner, table):
-    lake = write_iceberg(table.parent / "ice")
-    number = lake.snapshots[0]["snapshot-id"]
-    fields = {"table-address": lake.folder.as_uri(), "table-contributor_column": "who"}
-    send(web, crowd, **fields, **{"table-snapshot_id": str(number)})
-    dataset = Dataset.objects.get()
-    assert dataset.source.format_snapshot == {"snapshot": number}
-    datasets.import_dataset(job_id=dataset.job_id)
-    page = web.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
-    assert f"<dt>Iceberg snapshot</dt><dd>{number}</dd>" in page
-    program = program_of(owner, Scope.DATASETS_WRITE)
-    body = {"address": lake.folder.as_uri(), "text_column": "said", "contributor_column": "who", "snapshot_id": number}
-    answer = program.post(reverse("api:register_table", args=[crowd.slug]), body, content_type="application/json")
-    assert answer.json()["source"]["snapshot_number"] == number
 
 
 def test_the_page_of_forgetting_says_whose_the_rows_are(web, crowd, table):

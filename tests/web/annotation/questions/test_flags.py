@@ -1,10 +1,10 @@
 import pytest
 from django.urls import reverse
 
-from annotation.models import Query, QueryState, Report, ReportKind, Role
+from annotation.models import Query, QueryState, Report, Role
 from annotation.questions.services import flags, labels, queue
 from tests.clients import browser_of
-from tests.factories import add_members, make_annotators, make_candidates, make_project, make_user, open_records
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db
 
@@ -65,20 +65,6 @@ def test_a_record_is_shown_to_a_manager_who_is_asked_about_records_only(project,
     assert "record 0" in shown(web, project)
 
 
-def test_gate_output_is_shown():
-    project = make_project(oracle="crowd")
-    manager = make_user()
-    add_members(project, manager, role=Role.MANAGER)
-    (candidate,) = make_candidates(project, ["my name is somebody"])
-    queue.open_queries(project=project, round_number=1, query_ids=[candidate.pk])
-    (person,) = make_annotators(project, 1)
-    assignment = queue.claim_next(project=project, user=person)
-    flags.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE, comment="a name")
-    html = shown(browser_of(manager), project)
-    assert "my name is somebody" in html
-    assert "Sensitive: nobody should see this" in html
-
-
 def test_a_comment_on_an_open_question_is_listed_until_it_is_done_with(project, web):
     open_records(project, 1)
     (person,) = make_annotators(project, 1)
@@ -87,12 +73,3 @@ def test_a_comment_on_an_open_question_is_listed_until_it_is_done_with(project, 
     web.post(reverse("annotation:resolve", args=(project.slug, report.pk)))
     assert "two fit" not in shown(web, project)
     assert Report.objects.get().resolved_by is not None
-
-
-def test_a_question_of_another_project_cannot_be_decided_about(web, project):
-    query, assignment = set_one_aside(make_project())
-    report = flags.comment_on(assignment=assignment, comment="odd")
-    assert web.post(reverse("annotation:decide", args=(project.slug, query.pk))).status_code == 404
-    web.post(reverse("annotation:resolve", args=(project.slug, report.pk)))
-    report.refresh_from_db()
-    assert report.resolved_at is None

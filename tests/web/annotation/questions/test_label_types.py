@@ -53,12 +53,6 @@ class TestRating:
         assert Label.objects.get().choice == 3
         assert json.loads(exported(project))["answer"] == "good"
 
-    def test_a_scale_of_digits_has_their_keys(self):
-        project, _, (person,) = asked_project(question_kind="rating", classes=[str(step) for step in range(11)])
-        html = tight(logged_in(person).get(reverse("annotation:label", args=(project.slug,))).content.decode())
-        assert 'value="0" data-shortcut="0"' in html
-        assert 'value="10" data-shortcut="-"' in html
-
     @pytest.mark.parametrize(("given", "found"), [([0, 2, 4], 2), ([4, 4, 0], 4)])
     def test_the_median_is_agreed_on(self, given, found):
         project = make_project(question_kind="rating", classes=STEPS, overlap=3)

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from annotation.choices.label_types.class_sets import number_of
 from annotation.choices.presets import PRESETS
-from annotation.data.services import datasets, label_files
+from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
-from annotation.models import Assignment, AssignmentState, Consensus, Label, Query, QueryState, Role
+from annotation.models import Assignment, Consensus, Label, Query, QueryState, Role
 from annotation.models.quality import GoldQuery
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.questions.services import checks as gold
@@ -24,7 +24,7 @@ from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records, receive_upload
 from tests.markup import tight
 from tests.web.annotation.questions.test_label_types import _compared as compared
-from tests.web.annotation.questions.test_label_types import answer, exported, logged_in
+from tests.web.annotation.questions.test_label_types import answer, logged_in
 
 pytestmark = pytest.mark.django_db
 GENRES = ["drama", "comedy", "a, b", "war"]
@@ -37,31 +37,6 @@ def open_several(**settings):
 
 
 class TestSeveral:
-    def test_the_help_speaks_of_ten_classes_where_there_are_ten_alone(self):
-        for classes, said in ((GENRES, "tick a class, or not"), (list("abcdefghij"), "tick one of the first ten")):
-            project = open_several(classes=classes)
-            (person,) = make_annotators(project, 1)
-            open_records(project, 1)
-            shown = tight(logged_in(person).get(reverse("annotation:label", args=[project.slug])).content.decode())
-            assert f"<dd>{said}" in shown
-
-    def test_boxes_are_ticked_and_sent_without_a_script(self):
-        project = open_several()
-        (person,) = make_annotators(project, 1)
-        open_records(project, 2)
-        web = logged_in(person)
-        html = tight(web.get(reverse("annotation:label", args=(project.slug,))).content.decode())
-        assert html.count('type="checkbox" name="choice"') == 4
-        assert 'name="none" value="1"' in html
-        assert "At most 2 classes." in html
-        held = Assignment.objects.get(state=AssignmentState.LEASED)
-        web.post(reverse("annotation:submit", args=(held.pk,)), {"choice": ["0", "2"]})
-        assert Label.objects.get().choice == number_of([0, 2])
-        held = queue.claim_next(project=project, user=person)
-        web.post(reverse("annotation:submit", args=(held.pk,)), {"none": "1"})
-        given = [json.loads(line) for line in exported(project).splitlines()]
-        assert [line["answer"] for line in given] == [["drama", "a, b"], []]
-
     @pytest.mark.parametrize(
         ("sent", "said"),
         [
@@ -156,19 +131,6 @@ class TestSeveral:
         (row,) = browsing.questions(project, browsing.WantedQuestions(choice=60), readable=True).rows
         assert row.agreed == "class 60, class 61"
 
-    def test_what_is_exported_is_read_again(self):
-        project = open_several()
-        open_records(project, 3)
-        (person,) = make_annotators(project, 1)
-        given = [number_of([0, 2]), number_of([1]), 0]
-        for choice in given:
-            labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
-        for format_name, ending in (("csv", "csv"), ("jsonl", "jsonl"), ("parquet", "parquet")):
-            body = b"".join(label_files.export_labels(project=project, format=format_name))
-            assert read_again(body, f"labels.{ending}", {"text": "text", "label": "answer"}) == given
-        body = b"".join(label_files.export_labels(project=project, format="label_studio"))
-        assert read_again(body, "labels.json", {"text": "text", "label": "class"}) == given
-
     def test_labels_are_refused_by_line_and_rule(self):
         project = open_several()
         body = b"text,label\none,drama|war\ntwo,opera\nthree,drama|comedy|war\nfour,\n"
@@ -229,16 +191,6 @@ class TestSeveral:
         page = logged_in(near.project.created_by).get(reverse("annotation:quality", args=(near.project.slug,)))
         assert "MASI distance of sets" in page.content.decode()
         assert "dawid_skene" not in page.content.decode()
-
-
-def read_again(body, name, mapping):
-    """Upload a file of labels as a public test set of another project and return what was read."""
-    project = open_several()
-    dataset = receive_upload(
-        project=project, file=File(BytesIO(body)), name=name, role="public_test", mapping=mapping, send=False
-    )
-    datasets.import_dataset(job_id=dataset.job_id)
-    return list(dataset.records.order_by("row_number").values_list("label", flat=True))
 
 
 def test_several_classes_by_rest():

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import jwt
 import pytest
 from allauth.account.models import EmailAddress
-from allauth.socialaccount.models import SocialAccount, SocialApp
+from allauth.socialaccount.models import SocialAccount
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.contrib.auth.models import User
 from django.core.cache import cache
@@ -12,7 +12,6 @@ from django.test import Client
 from django.urls import reverse
 
 from dpal_site.accounts.openid.issuer import NEEDED, IssuerRefused, Reason, sound_description
-from dpal_site.accounts.openid.provider import IssuerProvider
 from tests.openid_issuer import KEY, KEY_ID, PERSON, PUBLIC, Issuer, listening_issuer, signed
 
 pytestmark = pytest.mark.django_db
@@ -230,8 +229,3 @@ def test_an_address_is_confirmed_only_where_the_issuer_says_so(issuer, monkeypat
     client = Client()
     come_back(client, code="the-code", state=go_to_issuer(client)["state"])
     assert EmailAddress.objects.get().verified == confirmed
-
-
-def test_an_ending_slash_belongs_to_the_name_alone():
-    provider = IssuerProvider(None, app=SocialApp(provider="openid_connect", name="Our house"))
-    assert provider.wk_server_url("https://a.example.org/") == "https://a.example.org/.well-known/openid-configuration"
