@@ -12,7 +12,7 @@ from annotation.models.history import Action, ProjectChange
 from annotation.models.retention import Deletion, Forgetting, Retention
 from annotation.people.identity import person_of
 from annotation.people.services import limits, members
-from privacy.ledger.admin import ReadOnlyAdmin
+from privacy.ledger.admin import show
 
 
 @admin.register(Membership)
@@ -44,83 +44,47 @@ class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as above
             self.delete_model(request, membership)
 
 
-@admin.register(Project)
-class ProjectAdmin(ReadOnlyAdmin):
-    list_display = ("name", "oracle", "data_kind", "state", "created_by", "created_at")
-    list_filter = ("oracle", "state")
-    search_fields = ("name", "slug")
-
-
-@admin.register(Dataset)
-class DatasetAdmin(ReadOnlyAdmin):
-    list_display = ("name", "project", "role", "state", "row_count", "bad_row_count", "created_at")
-    list_filter = ("role", "state")
-    exclude = ("upload", "pixels")
-
-
-@admin.register(GateRun)
-class GateRunAdmin(ReadOnlyAdmin):
-    list_display = ("id", "project", "dataset", "state", "passed_count", "created_at")
-    list_filter = ("state",)
-
-
-@admin.register(Job)
-class JobAdmin(ReadOnlyAdmin):
-    list_display = ("id", "kind", "project", "state", "attempt", "progress_done", "progress_total", "created_at")
-    list_filter = ("kind", "state")
-
-
-@admin.register(ApiToken)
-class ApiTokenAdmin(ReadOnlyAdmin):
-    """Who has tokens for what; the digest stays hidden, ending one is on its owner's page or by deactivating them."""
-
-    list_display = ("name", "user", "scopes", "expires_at", "revoked_at", "last_used_at")
-    list_select_related = ("user",)
-    exclude = ("digest",)
-
-
-@admin.register(Label)
-class LabelAdmin(ReadOnlyAdmin):
-    """That somebody answered and when; never what."""
-
-    list_display = ("id", "annotator", "created_at", "superseded_at")
-    list_select_related = ("annotator",)
-    show_full_result_count = False
-    fields = ("annotator", "created_at", "superseded_at")
-
-
-@admin.register(Action)
-class ActionAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "actor", "route", "project")
-    list_select_related = ("project",)
-    search_fields = ("actor", "route")
-    show_full_result_count = False
-
-
-@admin.register(ProjectChange)
-class ProjectChangeAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "actor", "project")
-    list_select_related = ("project",)
-
-
-@admin.register(Forgetting)
-class ForgettingAdmin(ReadOnlyAdmin):
-    """Requests to forget somebody, by keyed digest."""
-
-    list_display = ("project", "reference", "actor", "created_at", "finished_at")
-    list_select_related = ("project",)
-    exclude = ("contributor",)
-
-
-@admin.register(Deletion)
-class DeletionAdmin(ReadOnlyAdmin):
-    list_display = ("project", "keep_releases", "actor", "created_at")
-    list_select_related = ("project",)
-
-
-@admin.register(Retention)
-class RetentionAdmin(ReadOnlyAdmin):
-    """How long projects keep what they hold; their managers change it."""
-
-    list_display = ("project", "records_days", "answers_days", "comments_days", "uploads_days", "actions_days")
-    list_select_related = ("project",)
+OF_PROJECTS = {"list_select_related": ("project",)}
+show(
+    Project,
+    *("name", "oracle", "data_kind", "state", "created_by", "created_at"),
+    list_filter=("oracle", "state"),
+    search_fields=("name", "slug"),
+)
+show(
+    Dataset,
+    *("name", "project", "role", "state", "row_count", "bad_row_count", "created_at"),
+    list_filter=("role", "state"),
+    exclude=("upload", "pixels"),
+)
+show(GateRun, "id", "project", "dataset", "state", "passed_count", "created_at", list_filter=("state",))
+show(
+    Job,
+    *("id", "kind", "project", "state", "attempt", "progress_done", "progress_total", "created_at"),
+    list_filter=("kind", "state"),
+)
+# Their digest stays hidden; one ends on its owner's page, or when the owner is deactivated.
+show(
+    ApiToken,
+    *("name", "user", "scopes", "expires_at", "revoked_at", "last_used_at"),
+    list_select_related=("user",),
+    exclude=("digest",),
+)
+# That somebody answered and when; never what.
+ANSWERED = ("annotator", "created_at", "superseded_at")
+show(Label, "id", *ANSWERED, list_select_related=("annotator",), show_full_result_count=False, fields=ANSWERED)
+show(
+    Action,
+    *("created_at", "actor", "route", "project"),
+    search_fields=("actor", "route"),
+    show_full_result_count=False,
+    **OF_PROJECTS,
+)
+show(ProjectChange, "created_at", "actor", "project", **OF_PROJECTS)
+show(Forgetting, "project", "reference", "actor", "created_at", "finished_at", exclude=("contributor",), **OF_PROJECTS)
+show(Deletion, "project", "keep_releases", "actor", "created_at", **OF_PROJECTS)
+show(
+    Retention,
+    *("project", "records_days", "answers_days", "comments_days", "uploads_days", "actions_days"),
+    **OF_PROJECTS,
+)

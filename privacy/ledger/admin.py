@@ -1,5 +1,7 @@
 """The ledger for administrators: to look at. What stands there is changed by new entries, never by a form."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
@@ -20,16 +22,21 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives
         return False
 
 
-@admin.register(BudgetAccount)
-class BudgetAccountAdmin(ReadOnlyAdmin):
-    list_display = ("label", "unit", "adjacency", "filter", "created_at")
-    list_filter = ("unit", "filter")
-    search_fields = ("scope", "label")
+def show(model: type[Model], *columns: str, **options: Any) -> None:
+    """Register a table to be looked at; `options` are those of a `ModelAdmin`."""
+    admin.site.register(model, type(f"{model.__name__}Admin", (ReadOnlyAdmin,), {"list_display": columns, **options}))
 
 
-@admin.register(LedgerEntry)
-class LedgerEntryAdmin(ReadOnlyAdmin):
-    list_display = ("account", "sequence", "kind", "mechanism", "purpose", "actor", "created_at")
-    list_filter = ("kind",)
-    list_select_related = ("account",)
-    show_full_result_count = False
+show(
+    BudgetAccount,
+    *("label", "unit", "adjacency", "filter", "created_at"),
+    list_filter=("unit", "filter"),
+    search_fields=("scope", "label"),
+)
+show(
+    LedgerEntry,
+    *("account", "sequence", "kind", "mechanism", "purpose", "actor", "created_at"),
+    list_filter=("kind",),
+    list_select_related=("account",),
+    show_full_result_count=False,
+)
