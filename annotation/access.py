@@ -1,4 +1,4 @@
-"""Whose project it is, and whether anything of it may still change."""
+"""Access of a request to a project, and refusals of closed ones."""
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404

@@ -135,7 +135,7 @@ class ArrivalRefused(AnnotationError):
 
 
 class ArrivalUnchecked(AnnotationError):
-    """What a crowd platform signed cannot be checked yet, because its keys are not here; a worker fetches them."""
+    """The platform's keys are not here yet, so its signature cannot be checked; a worker fetches them."""
 
     status = 503
     retry_after_seconds = 30

@@ -1,4 +1,4 @@
-"""How sure a share is that was counted on a few examples."""
+"""Confidence intervals of shares."""
 
 import math
 from statistics import NormalDist

@@ -1,4 +1,4 @@
-"""What is there to read, and who may see what of it."""
+"""Selectors of projects and of what a person may see of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -225,7 +225,7 @@ def earlier_choice(assignment: Assignment) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an annotator sees of a question: one of text, fields and image, by the project's kind of data."""
+    """A question as an annotator sees it: one of text, fields and image, by the project's kind of data."""
 
     text: str | None = None
     fields: Mapping[str, Any] | None = None
@@ -243,7 +243,7 @@ def guess_of(assignment: Assignment) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What a released model takes a question for, and how sure it is."""
+    """Class of a question by a released model, and how sure the model is."""
 
     choice: int
     name: str

@@ -1,4 +1,4 @@
-"""What workers and the beat call: ids in, one service called."""
+"""Tasks of workers and the beat: ids in, one service called."""
 
 from celery import shared_task
 

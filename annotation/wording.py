@@ -1,4 +1,4 @@
-"""What was said in English, told in the language of the page."""
+"""Messages stored in English, told in the language of the page."""
 
 import re
 from datetime import datetime

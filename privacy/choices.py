@@ -231,7 +231,7 @@ class BrokenRules(PrivacyError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sound:
-    """Where a choice has a proof, and what is said elsewhere.
+    """Circumstances in which a choice has a proof, and reasons for refusing it elsewhere.
 
     Attributes
     ----------

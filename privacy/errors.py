@@ -10,7 +10,7 @@ class PrivacyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one mechanism, subject or person has spent of an account; `share` is its part of all that is spent."""
+    """Spending of one mechanism, subject or person; `share` is its part of all that is spent."""
 
     name: str
     operations: int
@@ -69,4 +69,4 @@ class PoolDamaged(PrivacyError):
 
 
 class EngineFailed(PrivacyError):
-    """What should count a pool on a cluster is missing, is away, or came to an end without an answer."""
+    """The cluster that should count a pool is missing, is away, or ended without an answer."""

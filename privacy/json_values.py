@@ -1,4 +1,4 @@
-"""How the values of parameters stand in a document: as JSON has them, amounts and times of day as texts."""
+"""JSON of parameter values, with amounts and times of day as texts."""
 
 import math
 from contextlib import suppress

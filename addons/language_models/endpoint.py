@@ -32,7 +32,7 @@ class EndpointFault(AnnotationError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a language model answers, under which name it is known there, and the key it wants."""
+    """Address of a language model, its name there, and its key."""
 
     url: str
     model: str

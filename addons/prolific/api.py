@@ -165,7 +165,7 @@ class StudyChangeIn(Schema):
 
 
 class ParticipationDecision(StrEnum):
-    """What is decided about one participation; complete ones are approved together."""
+    """Decision on one participation; complete ones are approved together."""
 
     RETURN = "return"
     REJECT = "reject"
@@ -181,7 +181,7 @@ class ParticipationDecisionIn(Schema):
 
 
 class BonusIn(Schema):
-    """What one participant gets on top."""
+    """Bonus of one participant."""
 
     participant: str = Field(min_length=1, max_length=150)
     amount: Money
@@ -195,7 +195,7 @@ class BonusesIn(Schema):
 
 
 class SettledIn(Schema):
-    """Whether bonuses whose answer was lost came, as the platform itself shows."""
+    """Outcome of bonuses whose answer was lost, as the platform itself shows it."""
 
     came: bool
 

@@ -36,7 +36,7 @@ class PlatformAccount(models.Model):
 
 
 class StudyState(models.TextChoices):
-    """How far a study is, in the platform's words; the first is before it knows of it, the last is ours."""
+    """State of a study in the platform's words; the first is before it knows of it, the last is ours."""
 
     WAITING = "", _("not opened yet")
     UNPUBLISHED = "UNPUBLISHED", _("draft")
@@ -154,7 +154,7 @@ REJECTION_REASONS = {
 
 
 class DeedState(models.TextChoices):
-    """How far something is that the platform is asked for: it is written down before it is asked."""
+    """State of a request to the platform, which is written down before it is sent."""
 
     WANTED = "wanted", _("waiting")
     DONE = "done", _("done")
@@ -197,7 +197,7 @@ class CrowdVerdict(models.Model):
 
 
 class BonusState(models.TextChoices):
-    """How far a sheet of bonuses is; a payment whose answer was lost is unclear until the platform shows it."""
+    """State of a sheet of bonuses; a payment whose answer was lost is unclear until the platform shows it."""
 
     WANTED = "wanted", _("waiting")
     PAYING = "paying", _("being paid")

@@ -43,7 +43,7 @@ class WebhookIn(Schema):
 
 
 class WebhookChangeIn(Schema):
-    """What is to change of a webhook: its address, or the events it is told of."""
+    """Changes of a webhook: its address, or the events it is told of."""
 
     url: str | None = Field(None, max_length=500)
     events: list[WebhookEvent] | None = Field(None, min_length=1)

@@ -1,4 +1,4 @@
-"""What a line of the log of actions says to a person: one sentence for each page and route that changes something."""
+"""Sentences of the log of actions: one for each page and route that changes something."""
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext

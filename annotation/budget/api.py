@@ -51,7 +51,7 @@ class CheckpointOut(Answer, reads=Reads.LEDGER):
 
 
 class ConsistencyOut(Answer, reads=Reads.LEDGER):
-    """What shows that a log grew: hashes in base64, in the order of RFC 9162."""
+    """Proof that a log grew: hashes in base64, in the order of RFC 9162."""
 
     account: str
     old: int
@@ -60,7 +60,7 @@ class ConsistencyOut(Answer, reads=Reads.LEDGER):
 
 
 class InclusionOut(Answer, reads=Reads.LEDGER):
-    """What shows that an entry is in a log: its hash is the leaf, the checkpoint is that of the same size."""
+    """Proof that an entry is in a log: its hash is the leaf, the checkpoint is that of the same size."""
 
     account: str
     sequence: int
@@ -212,7 +212,7 @@ def get_statement(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 class LogIn(Page):
-    """Whose lines, of what, from when to when, by days of the site's zone; what is absent narrows nothing."""
+    """Filter of the log by person, route and days of the site's zone; absent fields narrow nothing."""
 
     who: str = Field("", max_length=150)
     route: str = Field("", max_length=80, description="As `route` of a line.")

@@ -1,4 +1,4 @@
-"""What a press of a button has charged, from declared settings alone: it stands on it, and is agreed to by it."""
+"""Charges of buttons, from declared settings alone; the button shows the charge that is agreed to."""
 
 import math
 from collections.abc import Mapping

@@ -68,7 +68,7 @@ class DateInput(forms.DateInput):
 
 
 class StatementForm(forms.Form):
-    """Which lines are wanted; nothing filled in wants all."""
+    """Filter of lines; empty fields narrow nothing."""
 
     account = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Account"))
     about = forms.ChoiceField(required=False, choices=[*ANY, *ABOUT.items()], label=_("What"))
@@ -97,7 +97,7 @@ class StatementForm(forms.Form):
 
 
 class LogFilter(forms.Form):
-    """Whose lines, of what, from when to when; an empty field narrows nothing."""
+    """Filter of the log by person, route and days; empty fields narrow nothing."""
 
     actor = forms.ChoiceField(required=False, label=_("Who"))
     route = forms.ChoiceField(required=False, label=_("What"))

@@ -1,4 +1,4 @@
-"""What is fixed in a project and since when, and what people did in it."""
+"""History of a project's settings, and the log of actions."""
 
 from datetime import date, datetime, time, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a project may spend on answers, counted in answers and in money; this is no privacy budget."""
+"""Limits of a project on answers, in number and in money; this is no privacy budget."""
 
 import math
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class LabelBudget:
 
     @property
     def money_left(self) -> Decimal | None:
-        """What is not spent, nor promised to an answer that was asked for; None without a limit in money."""
+        """Money that is neither spent nor promised to a question; None without a limit in money."""
         if self.money_limit is None or self.price is None:
             return None
         return max(Decimal(0), self.money_limit - self.asked * self.price)

@@ -37,7 +37,7 @@ LimitReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length
 
 
 class LimitRequestOut(Answer, reads=Reads.MANAGED):
-    """What one manager asked for and another grants; limits are null where something else is asked for."""
+    """A request of one manager that another one grants; limits are null where something else is asked for."""
 
     request: int
     kind: str = Field(description="A higher limit, a further manager, or one manager deciding alone.")
@@ -64,27 +64,27 @@ class LimitIn(Schema):
 
 
 class LimitOut(Answer, reads=Reads.MANAGED):
-    """Whether the limit stands, or waits for another manager under `request`."""
+    """Outcome of a change: the limit stands, or waits for another manager under `request`."""
 
     state: Literal["changed", "waiting"]
     request: int | None
 
 
 class LimitDecisionIn(Schema):
-    """What is decided on a request; who asked for it takes it back by refusing."""
+    """Decision on a request; its author withdraws it by refusing."""
 
     decision: Literal["approve", "refuse"]
 
 
 class SecondManagerIn(Schema):
-    """Whether a higher limit shall need a second manager; giving that up takes a reason, and another manager."""
+    """Choice of the rule that a higher limit needs a second manager; giving it up takes a reason and another one."""
 
     needed: bool
     reason: str = Field("", max_length=LONGEST_REASON)
 
 
 class SecondManagerOut(Answer, reads=Reads.MANAGED):
-    """Whether a higher limit needs a second manager, and the request to give that up that was made now."""
+    """State of the rule that a higher limit needs a second manager, and the request made now to give it up."""
 
     needed: bool
     request: int | None = None
@@ -246,7 +246,7 @@ class CommonLimitIn(Schema):
 
 
 class CommonLimitOut(Answer, reads=Reads.MANAGED):
-    """Whether the limit stands, or waits for another manager."""
+    """Outcome of a change: the limit stands, or waits for another manager."""
 
     state: Literal["changed", "waiting"]
 

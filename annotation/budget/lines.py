@@ -28,7 +28,7 @@ SUBJECTS = {"rounds": "round:", "releases": "release:", "uploads": "dataset:"}
 
 @dataclass(frozen=True, slots=True)
 class WantedLines:
-    """Which lines are asked for; what is empty does not choose."""
+    """Filter of lines; empty fields narrow nothing."""
 
     account: BudgetAccount | None = None
     about: str = ""

@@ -1,4 +1,4 @@
-"""What a population has spent, by which projects, and what they can still buy of the common limit."""
+"""Spending of a population by its projects, and what the common limit still pays for."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -67,7 +67,7 @@ class SharingTerms:
 
     @property
     def declares_number(self) -> bool:
-        """Whether its owner has to say how many records of one person it holds at most."""
+        """True if the owner has to say how many records of one person the project holds at most."""
         return self.unit != "contributor"
 
 

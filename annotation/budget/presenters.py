@@ -1,4 +1,4 @@
-"""What the pages show of a project's budgets: accounts, promises, forecasts."""
+"""Budgets of a project for its pages: accounts, promises, forecasts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What an account's budget went to, as tables, and its statement as a file for an auditor's spreadsheet."""
+"""Tables of what an account's budget went to, and its statement as a spreadsheet."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence

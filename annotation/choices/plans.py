@@ -110,7 +110,7 @@ STREAM: Final = ("stream",)
 
 @dataclass(frozen=True)
 class StreamPlan(FreeChoice):
-    """What every stream says of the way it runs; a pool keeps the defaults."""
+    """Pace of a stream; a pool keeps the defaults."""
 
     kind: ClassVar[Kind] = Kind.STREAM
     name: ClassVar[str] = "stream_plan"

@@ -16,7 +16,7 @@ from privacy.wording import gettext_noop as _
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one update learns from.
+    """Slots of one update.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Where a stream stands between two batches; everything a crash must not lose.
+    """State of a stream between two batches; everything a crash must not lose.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class BatchState:
 
 
 class BatchPolicy(ABC):
-    """When the labels of a stream become an update: a function of slots and selections, never of labels.
+    """Rule that turns labels of a stream into updates: a function of slots and selections, never of labels.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class BatchPolicy(ABC):
 
     @property
     def selection_visible(self) -> bool:
-        """Whether counts, times or empty windows can be seen from outside."""
+        """True if counts, times or empty windows can be seen from outside."""
         return self.denominator is None
 
     def advance(self, state: BatchState, selected: NDArray[np.bool_]) -> tuple[BatchState, list[Batch]]:
@@ -131,7 +131,7 @@ OF_STREAMS: Final = Sound(oracles=("trusted",), arrivals=STREAM, why_not={"pool"
 
 @dataclass(frozen=True)
 class PolicyChoice(FreeChoice):
-    """When something is learned; what that costs, estimator and selection say."""
+    """Update policy; its costs are those of estimator and selection."""
 
     kind: ClassVar[Kind] = Kind.POLICY
     # Each training of a pool pays for itself; of a stream everything stays.

@@ -22,7 +22,7 @@ ANNOTATOR: Final = "annotator"
 
 @dataclass(frozen=True)
 class RandomizerChoice(Choice):
-    """How the consensus of each question is released.
+    """Release of the consensus of each question.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ LARGEST_CAP: Final = 1000
 
 @dataclass(frozen=True)
 class RandomizedConsensus(RandomizerChoice):
-    """What a question's answers agree on is said through a randomised response; everybody outside reads that alone."""
+    """Consensus said through a randomised response; everybody outside reads that alone."""
 
     name: ClassVar[str] = "randomized_consensus"
     label: ClassVar[str] = _("randomised consensus: what a question's answers agree on is said by chance, once")
@@ -158,7 +158,7 @@ class RandomizedConsensus(RandomizerChoice):
 
     @property
     def epsilon_once(self) -> float:
-        """What one response may cost, so that all that one unit can have moved stay within what is declared."""
+        """Most that one response may cost, so that all that one unit can have moved stay within the declaration."""
         responses = self.randomizations * self.questions_moved
         if responses == 1:
             return self.answers_epsilon
@@ -192,7 +192,7 @@ class RandomizedConsensus(RandomizerChoice):
 
 @dataclass(frozen=True)
 class AnswersNotSecret(RandomizerChoice):
-    """What a question's answers agree on is learned from as it is; no account protects it, and nothing is charged."""
+    """Consensus learned from as it is; no account protects it, and nothing is charged."""
 
     mechanism: ClassVar[None] = None
     name: ClassVar[str] = "not_secret"

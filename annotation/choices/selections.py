@@ -18,7 +18,7 @@ NO_COIN = as_message("nothing says with which chance each record is asked about"
 
 @dataclass(frozen=True)
 class SelectionChoice(Choice):
-    """What chooses a project's questions.
+    """Query strategy of a project.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class SelectionChoice(Choice):
 
     @property
     def series_epsilon(self) -> float | None:
-        """What a series of rounds is charged once, beside what each adds; None where no such number is set."""
+        """Charge of a series of rounds, once, beside what each adds; None where no such number is set."""
         return None
 
     def rates(self) -> tuple[float, float]:

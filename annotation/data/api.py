@@ -45,7 +45,7 @@ router = RoomRouter()
 
 
 class BadRowOut(Answer, reads=Reads.MANAGED):
-    """Where an upload had a bad row, and why; never what stood there."""
+    """Place of a bad row in an upload and its reason, never its content."""
 
     line: int
     column: str
@@ -54,7 +54,7 @@ class BadRowOut(Answer, reads=Reads.MANAGED):
 
 
 class ChargeOut(Answer, reads=Reads.MANAGED):
-    """What is charged to the account of the pool."""
+    """Charge to the account of the pool."""
 
     epsilon: float
     delta: float
@@ -111,7 +111,7 @@ class DatasetOut(Answer, reads=Reads.MANAGED):
 
 
 class UploadIn(Schema):
-    """What an uploaded file holds."""
+    """Contents of an uploaded file."""
 
     role: DatasetRole = DatasetRole.POOL
     bad_rows: BadRows = BadRows.KEEP_GOOD
@@ -171,7 +171,7 @@ class RecordsIn(Schema):
 
 
 class RecordsOut(Answer, reads=Reads.MANAGED):
-    """What was stored: each record has a slot of its own; whether one is asked about is not said."""
+    """Slots of the stored records; the selection among them is not told."""
 
     accepted: int
     first_slot: int
@@ -282,7 +282,7 @@ LABEL_FILES: dict[str, Any] = {kind.media_type: {} for kind in FILE_KINDS.values
 
 
 class ExportIn(Schema):
-    """What to write to a file."""
+    """Contents of a file to write."""
 
     what: Literal["labels"] = "labels"
     format: ExportFormat = ExportFormat.JSON_LINES

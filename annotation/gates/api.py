@@ -27,7 +27,7 @@ router = RoomRouter()
 
 
 class PassingOut(Answer, reads=Reads.MANAGED):
-    """What would pass a gate on average: as private as what it is compared on."""
+    """Texts that would pass a gate on average: as private as the data they are compared on."""
 
     texts: float
     text_share: float

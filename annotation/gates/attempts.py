@@ -23,7 +23,7 @@ def gate_key(job: Job, attempt: int) -> UUID:
 
 
 class GateEnding(attempts.Ending):
-    """What an attempt at a gate reserved is charged, whatever becomes of it, and what it drew is lost."""
+    """Ends an attempt at a gate: its reservation is charged whatever becomes of it, and its output is lost."""
 
     maximum = MAXIMUM_ATTEMPTS
     refusals = (PrivacyError, TableChanged, WorkCancelled)

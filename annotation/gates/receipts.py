@@ -13,7 +13,7 @@ LARGEST_FACTOR_SHOWN = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What the project's pool is promised: the limit of its account, not what is spent so far."""
+    """Promise to the project's pool: the limit of its account, not what is spent so far."""
 
     epsilon: float
     delta: float

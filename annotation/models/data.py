@@ -22,7 +22,7 @@ class DatasetRole(models.TextChoices):
 
 
 class DatasetState(models.TextChoices):
-    """How far an upload is; only `ready` rows take part in anything."""
+    """State of an upload; only `ready` rows take part in anything."""
 
     RECEIVING = "receiving", _("receiving")
     READY = "ready", _("ready")

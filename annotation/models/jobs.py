@@ -82,7 +82,7 @@ class DueLook(NumberedModel):
 
 
 class ProjectMove(NumberedModel):
-    """When the clock last looked at a project because something may have moved, and when its people were told."""
+    """Times at which the clock last looked at a project that may have moved, and at which its people were told."""
 
     project = models.OneToOneField(Project, models.CASCADE, primary_key=True, related_name="move")
     moved_at = models.DateTimeField(null=True)

@@ -39,7 +39,7 @@ DECIDED_BY_ANOTHER = (
 
 
 class LimitRequest(NumberedModel):
-    """What one manager of a project, or of an account over several, asks for; an approval allows one change."""
+    """Request of one manager of a project, or of a common account; an approval allows one change."""
 
     project = models.ForeignKey(
         "annotation.Project", models.PROTECT, related_name="limit_requests", null=True, blank=True

@@ -35,7 +35,7 @@ GUIDELINE_FILES = "guidelines"
 
 
 class Query(NumberedModel):
-    """What an annotator sees. In a crowd project: gate output only, never a record."""
+    """A question as an annotator sees it; in a crowd project gate output only, never a record."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="queries", db_index=False)
     record = models.OneToOneField(Record, models.PROTECT, null=True, blank=True, related_name="query")
@@ -203,7 +203,7 @@ class Label(NumberedModel):
 
 
 class Consensus(NumberedModel):
-    """What the annotators of one question agree on; learning uses these and nothing else."""
+    """Answer that the annotators of one question agree on; learning uses these and nothing else."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="consensuses", db_index=False)
     query = models.OneToOneField(Query, models.PROTECT, related_name="consensus")

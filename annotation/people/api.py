@@ -47,7 +47,7 @@ class MembershipIn(Schema):
 
 
 class RoleGivenOut(Answer, reads=Reads.MANAGED):
-    """Whether the role is given, or waits for another manager."""
+    """Outcome: the role is given, or waits for another manager."""
 
     state: Literal["given", "waiting"]
 
@@ -62,7 +62,7 @@ class GroupRoleOut(Answer, reads=Reads.MANAGED):
 
 
 class GroupRolesOut(Answer, reads=Reads.MANAGED):
-    """What groups have which role, and all groups of the site by name."""
+    """Roles of groups in the project, and all groups of the site by name."""
 
     given: list[GroupRoleOut]
     members: list[str]

@@ -117,7 +117,7 @@ def filled_in(platform: str) -> str:
 
 
 class ArrivalForm(forms.Form):
-    """What a platform says about whoever it sends, under the names each platform uses."""
+    """Parameters of a platform about the person it sends, under each platform's names."""
 
     pid = forms.CharField(validators=[ID])
     study = forms.CharField(required=False, validators=[ID])

@@ -93,7 +93,7 @@ class LabelIn(Schema):
 
 
 class SkipIn(Schema):
-    """Why a question is not answered."""
+    """Reason for not answering a question."""
 
     reason: str = Field("", max_length=200)
 
@@ -182,7 +182,7 @@ def get_assignment_image(request: HttpRequest, assignment_id: UUID) -> HttpRespo
 
 
 class FlagIn(Schema):
-    """What is wrong with a question, and more if somebody wants to say it."""
+    """Fault of a question, with a comment if somebody wants to say more."""
 
     kind: Literal["broken", "sensitive"] = Field(
         description="Broken: it cannot be read or shown. Sensitive: nobody should see it."
@@ -215,7 +215,7 @@ class OwnAnswersOut(Answer, reads=Reads.OWN_WORK):
 
 
 class OwnAnswersIn(Schema):
-    """Where a page of answers begins."""
+    """Beginning of a page of answers."""
 
     before: int | None = Field(None, ge=1, le=2**63 - 1)
     unread: bool = Field(False, description="Those alone about which managers wrote something unread.")
@@ -281,7 +281,7 @@ def _answer(one: own_answers.OwnAnswer, *, takes_several: bool) -> dict[str, Any
 
 
 class ReportOut(Answer, reads=Reads.MANAGED):
-    """What an annotator said about a question, and no manager has settled."""
+    """An annotator's report about a question that no manager has settled."""
 
     report: int = Field(alias="pk")
     question: int = Field(alias="query_id")
@@ -292,7 +292,7 @@ class ReportOut(Answer, reads=Reads.MANAGED):
 
 
 class SkippedOut(Answer, reads=Reads.MANAGED):
-    """How many people gave a question back for one reason."""
+    """Number of people who gave a question back for one reason."""
 
     reason: str
     people: int
@@ -309,7 +309,7 @@ class SetAsideOut(Answer, reads=Reads.MANAGED):
 
 
 class SetAsideDecisionIn(Schema):
-    """Whether a question that was set aside is asked again, or left out for good."""
+    """Decision to ask a question again that was set aside, or to leave it out for good."""
 
     decision: Literal["ask", "leave_out"] = Field(description="What was reported about it is settled either way.")
 
@@ -363,7 +363,7 @@ def resolve_report(request: HttpRequest, slug: str, report_id: str) -> None:
 
 
 class CommentOut(ReportOut):
-    """What an annotator said about a question, or with `returned` was asked to look at again, and what came of it."""
+    """An annotator's comment on a question, or with `returned` a request to look at it again, and its outcome."""
 
     resolved_at: datetime | None = Field(None, description="When a manager settled it, or the annotator looked again.")
     reply: str
@@ -371,7 +371,7 @@ class CommentOut(ReportOut):
 
 
 class OwnCommentOut(Answer, reads=Reads.OWN_WORK):
-    """What the caller said about a question, or a manager sent back, with a manager's reply; no manager is named."""
+    """The caller's comment on a question, or one sent back, with a manager's reply; no manager is named."""
 
     assignment: UUID
     kind: ReportKind
@@ -382,7 +382,7 @@ class OwnCommentOut(Answer, reads=Reads.OWN_WORK):
 
 
 class CommentIn(Schema):
-    """What to say, in plain text."""
+    """Comment in plain text."""
 
     text: str = Field(min_length=1, max_length=MAX_COMMENT_LENGTH)
 
@@ -453,7 +453,7 @@ class GuidelineExampleIn(Schema):
 
 
 class GuidelinesIn(Schema):
-    """What annotators are told, as Markdown, with made-up examples."""
+    """Instructions to annotators, as Markdown, with made-up examples."""
 
     text: str = Field(max_length=LONGEST_GUIDELINES)
     examples: list[GuidelineExampleIn] = Field([], max_length=MAX_EXAMPLES)
@@ -468,7 +468,7 @@ class GuidelineExampleOut(Answer, reads=Reads.GUIDELINES):
 
 
 class ClassMeaningOut(Answer, reads=Reads.GUIDELINES):
-    """What managers say of a class, and examples of it."""
+    """Description of a class by its managers, and examples of it."""
 
     name: str
     words: list[str]
@@ -527,7 +527,7 @@ def read_guidelines(request: HttpRequest, slug: str) -> None:
 
 
 class GuidelinePictureIn(Schema):
-    """What stands for a picture where it cannot be seen."""
+    """Text that stands for a picture where it cannot be seen."""
 
     description: str = Field(min_length=1, max_length=guidelines.LONGEST_DESCRIPTION)
 

@@ -259,7 +259,7 @@ def count_for_managers(project: Project) -> int:
 
 
 def may_read_questions(project: Project, user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether a manager may read questions: gate output, or records they are asked about themselves."""
+    """Say whether a manager may read questions: gate output, or records they are asked about themselves."""
     return (
         project.oracle == Oracle.CROWD
         or selectors.projects_of(user, roles=(Role.ANNOTATOR,)).filter(pk=project.pk).exists()

@@ -128,7 +128,7 @@ LIMITS: Final[tuple[Bound, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Whether a question waits; else the state that prevents it, and until when where that is known."""
+    """State of an annotator's queue, and until when it lasts where that is known."""
 
     asks: bool = False
     state: str = ""

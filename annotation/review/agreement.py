@@ -24,7 +24,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a model makes of all answers.
+    """Result of a model over all answers.
 
     Attributes
     ----------

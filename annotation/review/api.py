@@ -41,7 +41,7 @@ router = RoomRouter()
 
 
 class VotesOut(Answer, reads=Reads.REVIEW):
-    """How many gave one answer to the question."""
+    """Number of people who gave one answer to the question."""
 
     answer: str
     people: int
@@ -72,7 +72,7 @@ class ReviewOut(Answer, reads=Reads.REVIEW):
 
 
 class ProgressOut(Answer, reads=Reads.REVIEW):
-    """How many questions somebody decided, and how many wait."""
+    """Number of questions somebody decided, and of those that wait."""
 
     reviewed: int
     waiting: int
@@ -184,7 +184,7 @@ LARGEST_ID = 2**63 - 1
 
 
 class QuestionsIn(Schema):
-    """Which questions; what is absent narrows nothing. People and classes go by their names."""
+    """Filter of questions; absent fields narrow nothing. People and classes go by their names."""
 
     state: Literal["", "open", "closed", "disputed", "in_review", "withdrawn", "set_aside"] = ""
     choice: str = Field("", description="An answer that somebody gave.")
@@ -205,7 +205,7 @@ class QuestionsIn(Schema):
 
 
 class CountOut(Answer, reads=Reads.MANAGED):
-    """How often something was answered."""
+    """Number of times something was answered."""
 
     answer: str
     count: int
@@ -274,7 +274,7 @@ class QuestionsOut(Answer, reads=Reads.MANAGED):
 
 
 class ChangeIn(Schema):
-    """What to do with questions: `comment` to send back, `person` (a name) to assign."""
+    """Change of questions: `comment` to send back, `person` (a name) to assign."""
 
     action: Literal["set_aside", "send_back", "assign", "unassign"]
     questions: list[int] = Field(min_length=1, max_length=browsing.PAGE)
@@ -405,13 +405,13 @@ class ChecksIn(Schema):
 
 
 class ChecksAddedOut(Answer, reads=Reads.MANAGED):
-    """How many checks are new."""
+    """Number of new checks."""
 
     added: int
 
 
 class AnnotatorOut(Answer, reads=Reads.MANAGED):
-    """What became of somebody's answers, and how they did at hidden checks."""
+    """Outcome of somebody's answers, and their results at hidden checks."""
 
     membership: int | None = Field(description="Null where they annotate here no more.")
     username: str
@@ -429,7 +429,7 @@ class AnnotatorOut(Answer, reads=Reads.MANAGED):
 
 
 class PaymentOut(Answer, reads=Reads.MANAGED):
-    """What somebody is to be paid by accepted answers; amounts are texts, so that nobody rounds them."""
+    """Amount somebody is to be paid by accepted answers, as text, so that nobody rounds it."""
 
     username: str
     answers: int
@@ -442,13 +442,13 @@ class PaymentOut(Answer, reads=Reads.MANAGED):
 
 
 class OpinionsIn(Page):
-    """Where a page of opinions begins."""
+    """Beginning of a page of opinions."""
 
     after: int = Field(0, ge=0, le=2**63 - 1, description="Only questions with a larger number.")
 
 
 class OpinionOut(Answer, reads=Reads.MANAGED):
-    """What the last comparison takes a question for, and how likely that is right by its model."""
+    """Class of a question by the last comparison, and how likely that is right by its model."""
 
     question: int
     owner_id: str | None
@@ -458,7 +458,7 @@ class OpinionOut(Answer, reads=Reads.MANAGED):
 
 
 class OwnStatisticsOut(Answer, reads=Reads.OWN_WORK):
-    """What the caller did and what became of it; checks move in steps of five."""
+    """Figures of the caller's work and its outcome; checks move in steps of five."""
 
     answered_today: int
     answered_in_seven_days: int

@@ -1,4 +1,4 @@
-"""What services say, in the language of the page, and names of classes."""
+"""Filters that tell stored messages in the language of the page, and names of classes."""
 
 from django import template
 

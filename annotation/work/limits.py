@@ -63,7 +63,7 @@ Job = Callable[..., Iterator[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one job may take.
+    """Limits of one job.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _check_end(status: bytes, limits: Limits) -> None:
 
 
 class _Answers:
-    """What a job writes, and how long its caller has waited for it."""
+    """Output of a job, and the time its caller has waited for it."""
 
     def __init__(self, output: int, limits: Limits) -> None:
         self._output, self._limits, self._waited = output, limits, 0.0

@@ -1,4 +1,4 @@
-"""Where this site may ask outside, and no other place: checked host, resolved once, pinned, no redirect, bounded."""
+"""Requests to other hosts: checked host, resolved once, pinned, no redirect, bounded."""
 
 import contextlib
 import http.client

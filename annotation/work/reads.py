@@ -21,7 +21,7 @@ class Reader(StrEnum):
 
 
 class Basis(StrEnum):
-    """Why somebody from whom a record or an answer is protected may read a value."""
+    """Reason why somebody from whom a record or an answer is protected may read a value."""
 
     PUBLIC = "public parameter"
     PAID = "paid output"
@@ -49,7 +49,7 @@ class Permission:
 
 
 class Reads(Enum):
-    """Who may read a value and why, by the name that fields and templates give."""
+    """Readers of a value and the reason, by the name that fields and templates give."""
 
     SITE = Permission(EVERYBODY, Basis.PUBLIC, "words, rules and catalogue of the site, the same for every project")
     OWN = Permission(EVERYBODY, Basis.OWN, "the reader's own account, roles, requests and what came of them")

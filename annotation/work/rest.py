@@ -38,7 +38,7 @@ Moment = Annotated[datetime, AfterValidator(whole_second)]
 
 
 class SaidOut(Answer, reads=Reads.SITE):
-    """What the sentence beside it was made from, so that a program can tell it in its own words or language.
+    """Parts of the sentence beside it, so that a program can tell it in its own words or language.
 
     One sentence has a `code`, which stays the same whatever the values, and `parameters`: numbers, names, moments
     (`{"moment": ...}`) and further codes with theirs. Where it counts something, `code` is the form for one and
@@ -98,7 +98,7 @@ LARGEST_PAGE = 1000
 
 
 class Page(Schema):
-    """Which part of a list is wanted."""
+    """Part of a list."""
 
     limit: int = Field(100, ge=1, le=LARGEST_PAGE, description="Rows at most.")
     offset: int = Field(0, ge=0, le=2**31, description="Rows to leave out first.")
@@ -272,7 +272,7 @@ class ProjectOut(Answer, reads=Reads.PROJECT):
 
 
 class MostIn(Schema):
-    """What a program is ready to have charged by what it asks for."""
+    """Highest charge that a program agrees to."""
 
     most_epsilon: float | None = Field(None, ge=0, description="Refuse if what is charged is more.")
 
@@ -306,7 +306,7 @@ class ExportOut(Answer, reads=Reads.MANAGED):
 
 
 class JobOut(Answer, reads=Reads.MANAGED):
-    """How far long work is."""
+    """State of long work."""
 
     id: UUID
     kind: str

@@ -185,7 +185,7 @@ def labelled_texts(texts: Sequence[str], labels: Sequence[str]) -> UploadFile:
 
 
 class TextReader:
-    """What a careful person answers to a text, however the gate has normalised it."""
+    """Answers of a careful person to texts, however the gate has normalised them."""
 
     def __init__(self, known: Mapping[str, int]) -> None:
         normal = normalize_texts(pa.array(list(known), pa.large_string()), Normalizer("L1")).to_pylist()

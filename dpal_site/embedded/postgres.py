@@ -58,7 +58,7 @@ class EmbeddedPostgres:
 
     @property
     def status(self) -> str:
-        """What a client would find now: stopped, starting (or stopping), or ready."""
+        """State that a client would find now: stopped, starting (or stopping), or ready."""
         postmaster = self._postmaster()
         if postmaster is None:
             return "stopped"

@@ -46,7 +46,7 @@ class EmbeddedValkey:
 
     @property
     def status(self) -> str:
-        """What a client would find now: stopped, starting (or busy, or stopping), or ready."""
+        """State that a client would find now: stopped, starting (or busy, or stopping), or ready."""
         if self.pid is None:
             return "stopped"
         answer = self._ask("PING")

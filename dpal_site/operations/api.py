@@ -29,7 +29,7 @@ class QueueOut(Answer, reads=Reads.OPERATED):
 
 
 class LeasesOut(Answer, reads=Reads.OPERATED):
-    """How many answers a project wants, how many questions are in front of somebody, and since when the oldest is."""
+    """Answers a project wants, questions in front of somebody, and the time of the oldest."""
 
     project: str
     wanted: int
@@ -54,7 +54,7 @@ class LongWorkOut(Answer, reads=Reads.OPERATED):
 
 
 class StandingOut(Answer, reads=Reads.OPERATED):
-    """Where the whole site's work stands."""
+    """State of the whole site's work."""
 
     queues: list[QueueOut]
     broker_away: bool

@@ -155,7 +155,7 @@ class AnswersEvent(Event):
 
     @property
     def uses_prior(self) -> bool:
-        """Whether the mechanism keeps the likeliest classes by public knowledge alone."""
+        """True if the mechanism keeps the likeliest classes by public knowledge alone."""
         return False
 
     def __post_init__(self) -> None:

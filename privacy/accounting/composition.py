@@ -186,7 +186,7 @@ def pld_epsilon(events: Iterable[Priced], delta: float, *, adjacency: Adjacency 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an account may spend; `rho_limit_nano` only under the `zcdp` filter."""
+    """Limits of an account; `rho_limit_nano` only under the `zcdp` filter."""
 
     epsilon_limit_nano: int
     delta_limit_atto: int
@@ -204,7 +204,7 @@ FEW_FALSE_ALARMS: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a guarantee bounds, whatever the observer knows and computes.
+    """Bounds of a guarantee on any observer, whatever they know and compute.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What one operation costs, and for which neighbours the number is proven."""
+"""Cost of one operation, and the neighbours for which it is proven."""
 
 import math
 from dataclasses import dataclass

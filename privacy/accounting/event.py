@@ -17,7 +17,7 @@ REGISTRY: dict[str, "type[Event]"] = {}
 
 @dataclass(frozen=True, slots=True)
 class EventWords:
-    """What people read of an event, in English.
+    """English words for people about an event.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-r"""What randomised selection costs: screens, streams, repeated exposure, top-c batches.
+r"""Costs of randomised selection: screens, streams, repeated exposure, top-c batches.
 
 A screen selects a record with a probability that depends only on that record and on the last
 released model, and always lies in ``[q_lo, q_hi]``. Its loss is :math:`s_1` when it selects and

@@ -1,4 +1,4 @@
-"""How often texts are said in a pool, from sketches: for an administrator's plan, as private as the records."""
+"""Frequencies of texts in a pool, from sketches: for an administrator's plan, as private as the records."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ SAMPLED_RECORDS: Final = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """How many texts are said how often: not private, for the administrator's eyes only.
+    """Numbers of texts by how often they are said: not private, for the administrator's eyes only.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def _holds(account: AccountIdentity, mark: Mark) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """What the counter outside the database is, for people; `problem` is empty where all is well."""
+    """State of the counter outside the database, for people; `problem` is empty where all is well."""
 
     identity: str
     accounts: int

@@ -44,7 +44,7 @@ INSERT_FLUSHED_AFTER = f"{HEAD} SELECT {VALUES} FROM set_config('synchronous_com
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a writer says about an entry; the database adds number, totals, time and hashes."""
+    """An entry as its writer gives it; the database adds number, totals, time and hashes."""
 
     account: BudgetAccount
     kind: EntryKind

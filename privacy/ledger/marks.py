@@ -1,4 +1,4 @@
-"""What is kept of each account outside the database, and what it refuses; where it is kept is in `counter`."""
+"""Marks of accounts kept outside the database, and the histories they refuse; `counter` says where."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ class AccountIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far an account's chain had grown; one that is closed has lost entries and never spends again."""
+    """Length of an account's chain; a closed one has lost entries and never spends again."""
 
     sequence: int
     head: str
@@ -26,7 +26,7 @@ class Mark:
 
 
 class Counter(Protocol):
-    """What the site's one counter does, wherever it lies; `identity` is empty where there is none."""
+    """The site's one counter, wherever it lies; `identity` is empty where there is none."""
 
     # How often a process holds the whole ledger against it.
     check_every_seconds: float

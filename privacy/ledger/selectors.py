@@ -61,7 +61,7 @@ class Guarantee:
 
     @property
     def left_said(self) -> Message:
-        """What is left, for a person: in epsilon and delta, neither larger than it is."""
+        """Amount left, for a person: in epsilon and delta, neither larger than it is."""
         place = 10.0 ** (1 - math.floor(math.log10(self.delta_left))) if self.delta_left > 0 else 1.0
         delta = math.floor(round(self.delta_left * place, 6)) / place
         epsilon = math.floor(round(self.epsilon_left * 1000, 6)) / 1000
@@ -72,7 +72,7 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What an account may still spend; where `rho` is not None, it decides."""
+    """Amount an account may still spend; where `rho` is not None, it decides."""
 
     epsilon: float
     rho: float | None

@@ -29,7 +29,7 @@ class Teaching(StrEnum):
 
 @dataclass(frozen=True)
 class LabelType(FreeChoice):
-    """What annotators are asked about a record, how their answer is stored, and what several people agree on.
+    """Question annotators are asked about a record: storage of an answer, and agreement of several.
 
     An answer is stored as one whole number. Two answers are the same if and only if their numbers are.
 

@@ -18,7 +18,7 @@ STREAM_ONLY: Final = _("Confirmations teach running sums only, which need a stre
 
 @dataclass(frozen=True)
 class ConfirmGuess(LabelType):
-    """Whether the class that the model guesses is right; a yes is stored as 0, a no as 1."""
+    """Yes or no to the class that the model guesses; a yes is stored as 0, a no as 1."""
 
     name: ClassVar[str] = "confirm"
     label: ClassVar[str] = _("say whether the model's guess is right")

@@ -22,7 +22,7 @@ NOT_LEARNED: Final[Mapping[Teaching, str]] = {
 
 @dataclass(frozen=True)
 class LearnsLabels(Choice):
-    """What a project trains with.
+    """Estimator of a project.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class LearnsLabels(Choice):
 
     @property
     def epsilon(self) -> float | None:
-        """What one training, or one update of a stream, is meant to cost; None where it has no such price."""
+        """Intended cost of one training, or of one update of a stream; None where it has no such price."""
         return None
 
     @property

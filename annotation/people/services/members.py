@@ -1,4 +1,4 @@
-"""Who takes part in a project: giving a person a role and taking it away."""
+"""Roles in a project, given and taken from people and groups."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

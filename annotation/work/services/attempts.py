@@ -141,7 +141,7 @@ def keep_lease(row: LeasedWork) -> Iterator[Lease]:
 
 
 class Ending:
-    """What becomes of a row whose attempt ends without a result; kinds of work override what differs for them.
+    """End of an attempt without a result; kinds of work override what differs for them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What waits in the broker, and whether it may have lost what it was handed."""
+"""Tasks that wait in the broker, and whether it may have lost some."""
 
 from amqp.exceptions import AMQPError
 from celery import current_app

@@ -1,4 +1,4 @@
-"""What stops long work from outside: what passes by itself, and what a person is told of the rest.
+"""Interruptions of long work from outside: those that pass, and words about the rest.
 
 Only classes and codes of errors are looked at; their words may quote a row.
 """

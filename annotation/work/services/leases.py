@@ -1,4 +1,4 @@
-"""Who holds which question: looked up, locked in one order, given back and leased again."""
+"""Leases of questions: looked up, locked in one order, given back and taken again."""
 
 from datetime import timedelta
 

@@ -18,7 +18,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Account:
-    """What is protected together, and how well.
+    """Guarantee of one account: its unit, neighbours, limit and spending.
 
     Attributes
     ----------
@@ -90,12 +90,12 @@ class Guarantee:
 
     @property
     def spent(self) -> Budget:
-        """What of the only account was spent."""
+        """Spending of the only account."""
         return self._only.spent
 
     @property
     def unit(self) -> str:
-        """What the only account protects one of."""
+        """Unit of the only account."""
         return self._only.unit
 
     @property

@@ -66,12 +66,12 @@ class Model:
 
     @property
     def records(self) -> str:
-        """What it predicts from: texts, rows or images."""
+        """Kind of its input: texts, rows or images."""
         return self._featurizer.records
 
     @property
     def names_sets(self) -> bool:
-        """Whether a record may have several classes, or none."""
+        """True if a record may have several classes, or none."""
         return self._names_sets
 
     @property

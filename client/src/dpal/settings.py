@@ -17,7 +17,7 @@ OWNER_ALONE = 0o600
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one site; `public_key` was its signing key when it was first met, or is one you gave."""
+    """Known facts of one site; `public_key` was its signing key when it was first met, or is one you gave."""
 
     token: str = ""
     public_key: str = ""

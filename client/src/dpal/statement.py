@@ -33,7 +33,7 @@ PRICED = ("reserve", "post_processing")
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit found."""
+    """Result of an audit."""
 
     entries: int
     faults: tuple[str, ...]

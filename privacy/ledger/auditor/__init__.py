@@ -1,1 +1,1 @@
-"""What a stranger checks of a ledger: entries, statements, checkpoints. Pure: it needs no site and no Django."""
+"""Offline auditor of a ledger: entries, statements, checkpoints. Pure: it needs no site and no Django."""

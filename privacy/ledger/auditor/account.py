@@ -43,7 +43,7 @@ class Account(Protocol):
 
 
 class KnownMark(Protocol):
-    """How far somebody else saw the chain grow."""
+    """Length of a chain that somebody else saw."""
 
     @property
     def sequence(self) -> int:
@@ -55,7 +55,7 @@ class KnownMark(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether the account is known to have lost entries."""
+        """True if the account is known to have lost entries."""
 
 
 @dataclass(frozen=True, slots=True)

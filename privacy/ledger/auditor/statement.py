@@ -54,7 +54,7 @@ class StatedAccount:
 
 @dataclass(slots=True)
 class Findings:
-    """What an audit of a statement found.
+    """Findings of an audit of a statement.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ class _AccountDocument:
 
 
 class _Stopped(Exception):
-    """What follows in the account cannot be audited; what stopped it is noted."""
+    """Ends the audit of an account; the reason is noted."""
 
 
 def _document(content: bytes) -> dict[str, Any]:
