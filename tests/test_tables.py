@@ -12,7 +12,7 @@ READ_ACROSS = {
     "annotation/templates/annotation/data/preview.html": ('class="look"', "rows of a file, compared as they lie in it"),
     "annotation/templates/annotation/gates/gate.html": (
         'class="matrix"',
-        "matrices of rates and k, and of what is true of which gate",
+        "a matrix of what is true of which gate",
     ),
 }
 TABLE = re.compile(r"<table\b([^>]*)>(.*?)</table>", re.DOTALL)

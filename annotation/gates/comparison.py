@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from annotation.choices.gates import (
 from privacy.accounting.cost import Unit
 from privacy.gate.counting import CountingGate
 from privacy.gate.normalizers import Normalizer, normalize_text
-from privacy.gate.planning import PaperCell, Passing, paper_table, passing
+from privacy.gate.planning import Passing, passing
 from privacy.gate.survey import Frequencies
 from privacy.wording import Message, as_message, as_plural_message
 
@@ -155,23 +155,6 @@ def levels(settings: Mapping[str, Any]) -> list[LikenessLevel]:
     return [
         LikenessLevel(rule, normalize_text(EXAMPLE_TEXT, rule), own | {"normalizer": rule.value}) for rule in Normalizer
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class PaperRow:
-    """One line of the source's table: delta by both accountings for each k."""
-
-    sampling_rate: float
-    epsilon: float
-    cells: list[PaperCell]
-
-
-@cache
-def paper_rows() -> list[PaperRow]:
-    grouped: dict[tuple[float, float], list[PaperCell]] = {}
-    for cell in paper_table():
-        grouped.setdefault((cell.sampling_rate, cell.epsilon), []).append(cell)
-    return [PaperRow(rate, epsilon, cells) for (rate, epsilon), cells in grouped.items()]
 
 
 def synthetic_log() -> Frequencies:

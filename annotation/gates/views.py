@@ -23,7 +23,7 @@ from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.models import DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.wording import localized
-from privacy.gate.planning import PAPER_KS, plan_source, said_at_least
+from privacy.gate.planning import plan_source, said_at_least
 
 
 @login_required
@@ -45,8 +45,6 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "price": price,
         "frozen": gates.gate_is_frozen(project),
         "levels": comparison.levels(project.settings),
-        "paper_rows": comparison.paper_rows(),
-        "paper_ks": PAPER_KS,
     }
     if not form.is_valid():
         return render(request, "annotation/gates/gate.html", context, status=422)
