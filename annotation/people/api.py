@@ -34,7 +34,7 @@ class MembershipOut(Answer, reads=Reads.MANAGED):
     username: str
     role: Role
     is_direct: bool = Field(description="Whether it was given to the person here, and can be taken from them here.")
-    members: list[str] = Field(description="Groups that give it, too.")
+    groups: list[str] = Field(description="Groups that give it, too.")
     labels: int
     is_machine: bool
 
@@ -65,7 +65,7 @@ class GroupRolesOut(Answer, reads=Reads.MANAGED):
     """Roles of groups in the project, and all groups of the site by name."""
 
     given: list[GroupRoleOut]
-    members: list[str]
+    groups: list[str]
 
 
 class GroupRoleIn(Schema):
