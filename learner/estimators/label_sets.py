@@ -11,14 +11,15 @@ from sklearn.utils.validation import validate_data
 
 from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.several import ChooseSeveral
+from dpal.recompute.label_sets import DIRECTIONS, best_sets
+from dpal.recompute.sums import NoisySums
+from dpal.recompute.transcript import Weights
 from learner.estimators.choice import Shape, SumsChoice
-from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scores, summarise_sets
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import Multiclass
 from privacy.accounting import checks
 from privacy.accounting.sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.choices import Sound
-from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import gettext_noop as _
 
 
@@ -51,6 +52,7 @@ random_state
     """
 
     multiclass: ClassVar[Multiclass] = "independent"
+    program = "label_sets"
 
     _: KW_ONLY
     labels_per_record: int = 1
@@ -91,19 +93,9 @@ random_state
             raise ValueError(f"a record has at most {self.labels_per_record} labels, got {most}")
         return np.hstack([labels, np.ones((len(labels), 1), dtype=np.bool_)])
 
-    def _make_model(self, rng: RandomSource) -> None:
-        shape = {"constant": float(self.intercept_scaling), "row_norm": float(self.norm_bound)}
-        prior = self._prior_means(self.sums_.class_sums.shape[1] - 1, len(self.classes_))
-        self.model_ = self.model
-        if self.model == "auto":
-            self.model_ = chosen_direction(self.sums_, prior=prior, generator=self._generator(rng), **shape)
-        scores = set_scores(summarise_sets(self.sums_, **shape), DIRECTIONS[self.model_], prior)
-        self.coef_, self.intercept_ = scores.coef, scores.intercept
-
-    def _prior_means(self, n_features: int, n_classes: int) -> NDArray[np.float64] | None:
-        if self.prior is not None and self.prior.coef.shape == (n_classes, n_features):
-            return self.prior.coef
-        return super()._prior_means(n_features, n_classes)
+    @staticmethod
+    def _make_model(public: dict[str, Any], sums: NoisySums, seed: NDArray[np.float64]) -> tuple[str, Weights]:
+        return best_sets(public, sums, seed)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpal.recompute.transcript import Session, Weights
 from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.convex import minimise
 from learner.estimators.descriptions import PublicWords
@@ -32,6 +33,7 @@ from privacy.mechanisms.discrete import DiscreteLaplace, check_grid, release_on_
 from privacy.mechanisms.gaussian import GaussianTilt
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.session import Measurement, Queries
 from privacy.wording import gettext_noop as _
 
 PerturbationMethod = Literal["objective", "output", "gaussian"]
@@ -133,40 +135,38 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
     prior: LinearModel | None = None
     random_state: RandomSource | np.random.Generator | int | None = None
 
+    program = "minimisers"
+
     def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0 where examples make it: towards names or sentences fits were right less often."""
         return words.model() if words.enough_examples else None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train and draw the noise.
+    def _queries(
+        self,
+        rows: NDArray[np.floating],
+        labels: NDArray[Any],
+        classes: NDArray[Any],
+        event: TrainingEvent,
+        rng: RandomSource,
+    ) -> Queries:
+        priors, sides = self._priors(rows.shape[1], event.n_models), self._sides(labels, classes)
+        if isinstance(event, OutputPerturbationEvent):
+            scale = event.noise_scale
+        else:
+            scale = event.tilt_scale if isinstance(event, ObjectivePerturbationEvent) else event.sigma
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of norm at most `norm_bound`, float64 or float32; possibly none.
-        y : array-like of shape (n_samples,)
-            Labels among `classes`; not all classes need occur.
+        def minimiser(place: int) -> Measurement:
+            released = self._release(rows, sides[place], priors[place], event, rng)
+            return Measurement("minimiser", event.gradient_bound, scale, released)
 
-        Raises
-        ------
-        ValueError
-            If a parameter, a row or a label is not as declared.
-        CertificateMissed
-            If the solver stops short of its certificate: nothing may be output, the charge stays.
-        """
-        rng, rows, labels, classes, event = self._begin_fit(X, y)
-        priors = self._priors(rows.shape[1], event.n_models)
-        sides = self._sides(labels, classes)
-        released = []
-        for pair in zip(sides, priors, strict=True):
-            released.append(self._release(rows, *pair, event, rng))
-            self._tell(len(released), event.n_models)
-        self._store(released)
-        self.classes_ = classes
+        return {"minimiser": minimiser}
+
+    def _public(self, event: TrainingEvent) -> dict[str, Any]:
+        return {"n_models": event.n_models, "intercept_scaling": self._constant}
+
+    def _learn(self, public: dict[str, Any], session: Session) -> Weights:
         self.gradient_norm_ = float(self.gradient_tolerance)
-        self.privacy_event_ = event
-        self.simulated_ = rng.simulated
-        return self
+        return super()._learn(public, session)
 
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "regularization", "norm_bound", "intercept_scaling", "gradient_tolerance")

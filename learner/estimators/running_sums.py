@@ -1,28 +1,30 @@
 """A classifier from running sums: with every batch of a stream a new version, made of all batches so far."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.base import Teaching
+from dpal.recompute.running_sums import RunningTotal
+from dpal.recompute.sums import NoisySums, best_model, released_sums
+from dpal.recompute.transcript import Transcript, Weights, packed, unpacked
 from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import refuse_longer_rows
-from learner.estimators.running_total import RunningTotal
+from learner.estimators.linear import prior_weights, refuse_longer_rows
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, public_start
-from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency
-from privacy.accounting.sums import MOST_UPDATES, RunningSumsEvent, charged_delta, running_sums_event, sums_mu
+from privacy.accounting.sums import MOST_UPDATES, PARTS, RunningSumsEvent, charged_delta, running_sums_event, sums_mu
 from privacy.arrays import Array
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource, random_source
-from privacy.mechanisms.running_sums import release_running_sums
-from privacy.mechanisms.sums import FloatRows, Members, NoisySums
+from privacy.mechanisms.running_sums import running_queries
+from privacy.mechanisms.session import Measurement, MeasuringSession, public_seed
+from privacy.mechanisms.sums import FloatRows, Members
 from privacy.wording import gettext_noop as _
 
 # A public constant beside each row, as `PrivateSums` has it.
@@ -66,11 +68,15 @@ class RunningSums(StreamingLinearClassifier):
 
     reads_again: ClassVar[bool] = True
     fit_intercept = True
+    program = "running_sums"
 
     privacy_event_: RunningSumsEvent = field(init=False)
     _total: RunningTotal = field(init=False)
     _prior: LinearModel | None = field(init=False)
-    _model: tuple[Array, Array] | None = field(init=False)
+    _model: Weights | None = field(init=False)
+    _start: RunningTotal | None = field(init=False)
+    _record: list[Measurement] = field(init=False)
+    _seed: Measurement = field(init=False)
     epsilon: float = 1.0
     _: KW_ONLY
     delta: float = 1e-6
@@ -129,10 +135,21 @@ class RunningSums(StreamingLinearClassifier):
         """
         if len(batches) != self._total.place + 1:
             raise ValueError(f"the epoch waits for {self._total.place + 1} batches, got {len(batches)}")
-        self._total = self._total.after(self._release(batches), self.privacy_event_)
+        self._total = self._total.after(self._release(batches), self._public(self.privacy_event_))
         self.updates_ += 1
         self._model = None
         return self
+
+    def begin_version(self) -> Self:
+        """Record from here on: what the version before was made of is in its transcript."""
+        self._start, self._record = self._total, []
+        return self
+
+    @property
+    def transcript_(self) -> Transcript:  # type: ignore[override]  # nobody sets it
+        """All answers since the version before, and the total it was made of."""
+        self._weights()
+        return Transcript(self.program, self._public(self.privacy_event_), (*self._record, self._seed))
 
     def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
         """Lean on weights that public examples alone have led to."""
@@ -146,7 +163,8 @@ class RunningSums(StreamingLinearClassifier):
     def state(self) -> dict[str, Any]:
         """Return everything released so far as JSON values; together with the parameters it replaces the object."""
         return {
-            "total": self._total.to_json(),
+            "total": packed(asdict(self._total)),
+            "transcript": self.transcript_.to_json(),
             "coef": self.coef_.tolist(),
             "intercept": self.intercept_.tolist(),
             "prior": None if self._prior is None else self._prior.to_json(),
@@ -159,9 +177,13 @@ class RunningSums(StreamingLinearClassifier):
     def resume(self, state: Mapping[str, Any]) -> Self:
         """Continue from what `state` returned, in this process or another."""
         self._begin(int(state["n_features"]), np.array(state["classes"]))
-        self._total = RunningTotal.from_json(state["total"], self.privacy_event_)
+        transcript = Transcript.from_json(state["transcript"])
+        *record, seed = (Measurement(*answer) for answer in transcript.answers)
+        start = transcript.parameters["start"]
+        self._total, self._record, self._seed = RunningTotal(**unpacked(state["total"])), record, seed
+        self._start = None if start is None else RunningTotal(**start)
         self._prior = None if state["prior"] is None else LinearModel.from_json(state["prior"])
-        self._model = np.array(state["coef"]), np.array(state["intercept"])
+        self._model = Weights(np.array(state["coef"]), np.array(state["intercept"]))
         self.updates_ = int(state["updates"])
         self.simulated_ = bool(state["simulated"]) or self._source.simulated
         return self
@@ -169,45 +191,54 @@ class RunningSums(StreamingLinearClassifier):
     def _begin(self, n_features: int, classes: NDArray[Any]) -> None:
         super()._begin(n_features, classes)
         self._prior, self._model = None, None
-        self._total = RunningTotal.empty(self.privacy_event_)
+        self._start, self._record, self._seed = None, [], public_seed(self._source)
+        self._total = RunningTotal.empty(self._public(self.privacy_event_))
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]  # nobody sets it
         """The weights that predict, made of the sums once somebody asks for them."""
-        return self._weights()[0]
+        return self._weights().coef
 
     @property
     def intercept_(self) -> Array:  # type: ignore[override]  # nobody sets it
         """What is added to their scores."""
-        return self._weights()[1]
+        return self._weights().intercept
 
-    def _weights(self) -> tuple[Array, Array]:
+    def _weights(self) -> Weights:
         if not hasattr(self, "_total"):
             raise AttributeError("a model is there once sums were begun")
         if self._model is None:
             self._model = self._made()
         return self._model
 
-    def _made(self) -> tuple[Array, Array]:
+    def _made(self) -> Weights:
         """Return the weights of the sums, before the first of them the public ones."""
         if not self.updates_:
             if self._prior is not None:
-                return self._prior.coef, self._prior.intercept
+                return Weights(self._prior.coef, self._prior.intercept)
             vectors = self._n_vectors(len(self.classes_))
-            return np.zeros((vectors, self.n_features_in_)), np.zeros(vectors)
-        made = PrivateSums(
-            self.epsilon,
-            delta=self.delta,
-            classes=self.classes_,
-            moment_share=self.moment_share,
-            norm_bound=self.norm_bound,
-            intercept_scaling=self.intercept_scaling,
-            prior=self._prior,
-        ).model_of(self._total.sums(self.privacy_event_), rng=self._source)
-        return made.coef_, made.intercept_
+            return Weights(np.zeros((vectors, self.n_features_in_)), np.zeros(vectors))
+        self._seed = public_seed(self._source)
+        public = self._public(self.privacy_event_)
+        return best_model(public, self._total.sums(public), self._seed.answer)[1]
 
     def _release(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> NoisySums:
-        return release_running_sums([self._batch(*batch) for batch in batches], self.privacy_event_, rng=self._source)
+        read = [self._batch(*batch) for batch in batches]
+        session = MeasuringSession(running_queries(read, self.privacy_event_, rng=self._source))
+        released = released_sums(self._public(self.privacy_event_), session)
+        self._record += session.record
+        return released
+
+    def _public(self, event: RunningSumsEvent) -> dict[str, Any]:
+        return {
+            **public_parts(event),
+            "constant": float(self.intercept_scaling),
+            "row_norm": float(self.norm_bound),
+            "model": "auto",
+            "prior": prior_weights(self._prior),
+            "start": None if self._start is None else asdict(self._start),
+            "answered": sum(answer.query == "class_sums" for answer in self._record),
+        }
 
     def _batch(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatRows, Members]:
         """Return checked rows with the constant column, and which classes they are of."""
@@ -231,6 +262,20 @@ class RunningSums(StreamingLinearClassifier):
             delta=charged_delta(self.delta),
             adjacency=self.adjacency,
         )
+
+
+def public_parts(event: RunningSumsEvent) -> dict[str, Any]:
+    """Return what `RunningTotal` needs of an event."""
+    return {
+        "dimension": event.sums.dimension,
+        "n_classes": event.sums.n_classes,
+        "moment_sigma": event.sums.moment_sigma,
+        "class_sigma": event.sums.class_sigma,
+        "updates": event.updates,
+        "weights": [part / PARTS for part in event.weights],
+        "decays": [part / PARTS for part in event.decays],
+        "coefficients": [part / PARTS for part in event.coefficients],
+    }
 
 
 @dataclass(frozen=True)

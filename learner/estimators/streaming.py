@@ -89,6 +89,10 @@ class StreamingLinearClassifier(PricedClassifier[Event]):
     def resume(self, state: Mapping[str, Any]) -> Self:
         """Continue from what `state` returned, in this process or another."""
 
+    def begin_version(self) -> Self:
+        """Begin the record of the next version, once one is released."""
+        return self
+
     def first_read(self, number: int) -> int:
         """Return the first batch, all counted from 0, whose answers the update of batch `number` reads: its own."""
         return number

@@ -1,22 +1,24 @@
 """A classifier from one noisy release of sums, at one price whatever the number of classes."""
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self, get_args
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpal.recompute.sums import NoisySums, all_sums, best_model
+from dpal.recompute.transcript import Session, Weights
 from learner.estimators.choice import OF_TRUSTED_POOLS, Shape, SumsChoice
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import PricedClassifier
-from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, chosen_model, summarise
+from learner.estimators.linear import PricedClassifier, prior_weights
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.choices import Sound
-from privacy.mechanisms.randomness import RandomSource, SimulationRandom
-from privacy.mechanisms.sums import NoisySums, release_sums
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.session import Queries
+from privacy.mechanisms.sums import sum_queries
 from privacy.wording import gettext_noop as _
 
 ModelName = Literal["auto", "prototypes", "discriminants", "least_squares"]
@@ -96,74 +98,52 @@ class PrivateSums(PricedClassifier[SumsEvent]):
 
     fit_intercept = True
     multiclass: ClassVar[Multiclass] = "softmax"
+    program = "sums"
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0, of names alone where an encoder reads them; None where nothing is said to the features."""
         return words.model() if words.say_something else None
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Release the sums of rows `X`, shape (n_samples, n_features), with labels `y`, and make a model.
+    def with_further_classes(self, class_sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return released class sums of the first of the classes with zeros for those behind them."""
+        return np.pad(class_sums, ((0, len(self._declared_classes()) - len(class_sums)), (0, 0)))
 
-        Raises
-        ------
-        ValueError
-            If a parameter, a row or a label is not as declared.
-        """
-        rng, rows, labels, classes, event = self._begin_fit(X, y)
+    def _queries(
+        self,
+        rows: NDArray[np.floating],
+        labels: NDArray[Any],
+        classes: NDArray[Any],
+        event: SumsEvent,
+        rng: RandomSource,
+    ) -> Queries:
         members = self._members(labels, classes)
         blocks = (
             (self._with_constant(rows[start : start + BLOCK_ROWS]), members[start : start + BLOCK_ROWS])
             for start in range(0, len(rows), BLOCK_ROWS)
         )
-        released = release_sums(blocks, event, rng=rng)
-        self.sums_ = released if self.earlier is None else released.times(self.own_weight).plus(self.earlier)
-        self.classes_ = classes
-        self.privacy_event_ = event
-        self.simulated_ = rng.simulated
-        self._make_model(rng)
-        return self
+        return sum_queries(blocks, event, rng=rng)
 
-    def model_of(self, sums: NoisySums, *, rng: RandomSource) -> Self:
-        """Make the model of sums that were released and paid for already; `rng` splits their noise."""
-        self.sums_ = sums
-        self.classes_ = self._declared_classes()
-        self.simulated_ = rng.simulated
-        self._make_model(rng)
-        return self
+    def _public(self, event: SumsEvent) -> dict[str, Any]:
+        return {
+            "dimension": event.dimension,
+            "moment_sigma": event.moment_sigma,
+            "class_sigma": event.class_sigma,
+            "constant": float(self.intercept_scaling),
+            "row_norm": float(self.norm_bound),
+            "model": self.model,
+            "prior": prior_weights(self.prior),
+            "earlier": None if self.earlier is None else asdict(self.earlier),
+            "own_weight": float(self.own_weight),
+        }
 
-    def with_further_classes(self, class_sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return released class sums of the first of the classes with zeros for those behind them."""
-        return np.pad(class_sums, ((0, len(self._declared_classes()) - len(class_sums)), (0, 0)))
-
-    def _make_model(self, rng: RandomSource) -> None:
-        generator = self._generator(rng)
-        constant = float(self.intercept_scaling)
-        shape = {"constant": constant, "row_norm": float(self.norm_bound)}
-        prior = self._prior_means(self.sums_.class_sums.shape[1] - 1, len(self.classes_))
-        self.model_: str = self.model
-        if self.model == "auto":
-            self.model_ = chosen_model(self.sums_, prior=prior, generator=generator, **shape)
-        if self.model_ == PRIOR and self.prior is not None:
-            self.coef_, self.intercept_ = self.prior.coef, self.prior.intercept
-            return
-        summary = summarise(self.sums_, **shape)
-        scores = calibrated(MODELS[self.model_](summary, prior), summary, prior, generator)
-        if len(self.classes_) == 2:
-            scores = Scores(np.diff(scores.coef, axis=0), np.diff(scores.intercept))
-        self.coef_, self.intercept_ = scores.coef, scores.intercept
+    def _learn(self, public: dict[str, Any], session: Session) -> Weights:
+        self.sums_ = all_sums(public, session)
+        self.model_, weights = self._make_model(public, self.sums_, session.ask("seed"))
+        return weights
 
     @staticmethod
-    def _generator(rng: RandomSource) -> np.random.Generator:
-        # Splitting noise and drawing rows are post-processing; a seed for them that nobody knows is enough.
-        return rng.generator if isinstance(rng, SimulationRandom) else np.random.default_rng(rng.bits(128))
-
-    def _prior_means(self, n_features: int, n_classes: int) -> NDArray[np.float64] | None:
-        if self.prior is None:
-            return None
-        coef = self.prior.coef
-        if coef.shape != (1 if n_classes == 2 else n_classes, n_features):
-            raise ValueError(f"prior must have weights for {n_classes} classes and {n_features} columns")
-        return np.vstack([-coef, coef]) / 2 if n_classes == 2 else coef
+    def _make_model(public: dict[str, Any], sums: NoisySums, seed: NDArray[np.float64]) -> tuple[str, Weights]:
+        return best_model(public, sums, seed)
 
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "norm_bound", "intercept_scaling", "own_weight")

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.presets import PRESETS, broken_rules
+from dpal.recompute.sums import NoisySums
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.planned import stands_for
@@ -34,7 +35,6 @@ from privacy.accounting.screens import inner_epsilon
 from privacy.arrays import Array
 from privacy.choices import Kind, Plans
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.mechanisms.sums import NoisySums
 from privacy.wording import joined_rules
 
 # Strengths among which the baseline chooses, on its own labels.

@@ -8,7 +8,7 @@ from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows
-from privacy.mechanisms.session import Measurement, Queries
+from privacy.mechanisms.session import Measurement, Queries, rounded
 from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
 
 # Weights become multiples of 2**-16 below 2**10: their products with rows add up exactly for up to 2**13 columns.
@@ -160,9 +160,7 @@ def step_queries(
             noisy.replace_rows(beside(about(rows, center, reach, norm_bound=norm_bound)))
         moved = True
         released = noisy.release(targets - softmax(noisy.scores(weights), axis=1))
-        # Single precision halves the record; what it rounds away is far below the noise.
-        rounded = released.astype(np.float32).astype(np.float64)
-        return Measurement("gradient", event.norm_bound * event.residual_bound, event.sigma, rounded)
+        return Measurement("gradient", event.norm_bound * event.residual_bound, event.sigma, rounded(released))
 
     return {"count": count, "row_sum": row_sum, "gradient": gradient}
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from privacy.accounting.sums import PARTS, RunningSumsEvent
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.sums import FloatRows, Members, NoisySums, exact_sums, noisy_sums
+from privacy.mechanisms.session import Queries
+from privacy.mechanisms.sums import FloatRows, Members, ReleasedSums, exact_sums, noisy_sums, queries_of
 
 # Sums of this many rows, weighted in parts, still fit 63 bits.
 MOST_ROWS = 2**20
@@ -38,7 +39,7 @@ def weighted_sums(
 
 def release_running_sums(
     batches: Sequence[tuple[FloatRows, Members]], event: RunningSumsEvent, *, rng: RandomSource
-) -> NoisySums:
+) -> ReleasedSums:
     """Return what is released when the newest of `batches` is full; `RunningTotal` makes sums of all of it.
 
     Parameters
@@ -52,3 +53,10 @@ def release_running_sums(
     """
     products, sums = weighted_sums(batches, event)
     return noisy_sums(products, sums, event.sums, parts=PARTS, rng=rng)
+
+
+def running_queries(
+    batches: Sequence[tuple[FloatRows, Members]], event: RunningSumsEvent, *, rng: RandomSource
+) -> Queries:
+    """Return the queries of one release of running sums, as `release_running_sums` makes it."""
+    return queries_of(release_running_sums(batches, event, rng=rng), event.sums)

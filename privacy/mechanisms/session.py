@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from privacy.arrays import Array
+from privacy.mechanisms.randomness import RandomSource
 
 
 class Measurement(NamedTuple):
@@ -23,6 +26,16 @@ class Measurement(NamedTuple):
     sensitivity: float
     scale: float
     answer: Array
+
+
+def public_seed(rng: RandomSource) -> Measurement:
+    """Return 128 bits of public chance, in four numbers, for what is made of answers."""
+    return Measurement("seed", 0.0, 0.0, np.array([rng.bits(32) for _ in range(4)], dtype=np.float64))
+
+
+def rounded(answer: Array) -> Array:
+    """Return an answer in single precision, which halves its record: what goes is far below the noise."""
+    return answer.astype(np.float32).astype(np.float64)
 
 
 Queries = Mapping[str, Callable[..., Measurement]]

@@ -1,9 +1,8 @@
-"""Sums of rows by class and of their products, released with exact discrete noise, and added up over blocks."""
+"""Sums of rows by class and of their products, released with exact discrete noise."""
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from privacy.accounting.sums import SumsEvent
 from privacy.mechanisms.discrete import LARGEST_COUNT, DiscreteGaussian
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows
+from privacy.mechanisms.session import Measurement, Queries, public_seed, rounded
 
 # Entries of rows become multiples of 2**-13 of the bound.
 STEPS = 2**13
@@ -24,9 +24,8 @@ FloatRows = NDArray[np.floating]
 Members = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class NoisySums:
-    """What was released: everything computed from it is free.
+class ReleasedSums(NamedTuple):
+    """Noisy sums of one release.
 
     Attributes
     ----------
@@ -34,43 +33,10 @@ class NoisySums:
         Noisy sum of x x^T, symmetric; None where class sums alone were released.
     class_sums : ndarray of shape (K, d)
         Noisy sum of the rows of each class.
-    moment_variance : float
-        Variance of the noise on the diagonal of `moments`, twice that beside it; 0 without moments.
-    class_variance : float
-        Variance of the noise on every entry of `class_sums`.
     """
 
     moments: NDArray[np.float64] | None
     class_sums: NDArray[np.float64]
-    moment_variance: float
-    class_variance: float
-
-    def times(self, weight: float) -> "NoisySums":
-        """Return the sums with a public weight, whose square their noise has."""
-        return NoisySums(
-            None if self.moments is None else weight * self.moments,
-            weight * self.class_sums,
-            weight**2 * self.moment_variance,
-            weight**2 * self.class_variance,
-        )
-
-    def plus(self, other: Self) -> "NoisySums":
-        """Return the sums over both blocks of records, which must be disjoint; variances add up as well.
-
-        Raises
-        ------
-        ValueError
-            If the two have different shapes, or only one has moments.
-        """
-        if self.class_sums.shape != other.class_sums.shape or (self.moments is None) != (other.moments is None):
-            raise ValueError(f"sums of one shape add up, got {self.class_sums.shape} and {other.class_sums.shape}")
-        moments = None if self.moments is None or other.moments is None else self.moments + other.moments
-        return NoisySums(
-            moments,
-            self.class_sums + other.class_sums,
-            self.moment_variance + other.moment_variance,
-            self.class_variance + other.class_variance,
-        )
 
 
 def exact_sums(
@@ -102,7 +68,7 @@ def exact_sums(
     return products.astype(np.int64), sums.astype(np.int64)
 
 
-def release_sums(blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent, *, rng: RandomSource) -> NoisySums:
+def release_sums(blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent, *, rng: RandomSource) -> ReleasedSums:
     """Return all sums with noise.
 
     Parameters
@@ -123,9 +89,34 @@ def release_sums(blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent, 
     return noisy_sums(*exact_sums(blocks, event), event, parts=1, rng=rng)
 
 
+def sum_queries(blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent, *, rng: RandomSource) -> Queries:
+    """Return the queries of one release of sums: `moments` above their diagonal and `class_sums`; and a public `seed`.
+
+    Parameters are those of `release_sums`.
+    """
+    queries = queries_of(release_sums(blocks, event, rng=rng), event)
+    return {**queries, "seed": lambda: public_seed(rng)}
+
+
+def queries_of(released: ReleasedSums, event: SumsEvent) -> Queries:
+    """Return the queries that sums which were released answer."""
+
+    def moments() -> Measurement:
+        if released.moments is None:
+            raise ValueError("second moments are not paid for")
+        upper = released.moments[np.triu_indices(event.dimension)]
+        return Measurement("moments", event.norm_bound**2, event.moment_sigma, rounded(upper))
+
+    def class_sums() -> Measurement:
+        moved = event.norm_bound * math.sqrt(event.labels_per_record)
+        return Measurement("class_sums", moved, event.class_sigma, rounded(released.class_sums))
+
+    return {"moments": moments, "class_sums": class_sums}
+
+
 def noisy_sums(
     products: NDArray[np.int64], sums: NDArray[np.int64], event: SumsEvent, *, parts: int, rng: RandomSource
-) -> NoisySums:
+) -> ReleasedSums:
     """Return exact sums, in whole parts of steps, with the noise of the event; `parts` is a power of two."""
     d, moments = event.dimension, None
     if event.moment_sigma:
@@ -139,7 +130,7 @@ def noisy_sums(
         moments += np.triu(moments, 1).T
     unit = event.norm_bound / STEPS / parts
     class_sums = released_steps(sums.ravel(), unit, event.class_sigma, rng).reshape(sums.shape)
-    return NoisySums(moments, class_sums, event.moment_sigma**2, event.class_sigma**2)
+    return ReleasedSums(moments, class_sums)
 
 
 def released_steps(steps: NDArray[np.int64], unit: float, sigma: float, rng: RandomSource) -> NDArray[np.float64]:

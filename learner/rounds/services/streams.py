@@ -66,7 +66,9 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
             purpose=as_message("release a version of the stream's model"),
             output_digest=staged.digest,
         )
-        Stream.objects.filter(pk=stream.pk).update(batches_released=F("batches_used"))
+        Stream.objects.filter(pk=stream.pk).update(
+            batches_released=F("batches_used"), learner_state=learner.begin_version().state()
+        )
         candidate = publishing.publish(staged, entry=entry, lineage=[paid, entry])
     checks.check_release(release_id=candidate.pk)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from annotation.models import Oracle, Project
 from annotation.questions.selectors import label_type
 from annotation.work.services.attempts import Lease
+from dpal.recompute.sums import NoisySums
 from learner.errors import NotEnoughLabels
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
@@ -37,7 +38,6 @@ from privacy.errors import SimulationNotReleasable
 from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import LedgerEntry
-from privacy.mechanisms.sums import NoisySums
 from privacy.wording import as_message
 
 RULE = StabilizedPredictions()

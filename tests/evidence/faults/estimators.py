@@ -85,8 +85,8 @@ ESTIMATORS = [
     Mutant(
         "the noise of only the first of many models",
         LOGISTIC,
-        "released.append(self._release(rows, *pair, event, rng))",
-        "released.append(self._release(rows, *pair, event, rng) * (1.0 if not released else 0.7))",
+        "released = self._release(rows, sides[place], priors[place], event, rng)",
+        "released = self._release(rows, sides[place], priors[place], event, rng) * (0.7 if place else 1.0)",
         (
             f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateLogisticRegression-3]",
             f"{CONVEX_NOISE}::test_output_noise[PrivateLogisticRegression-3]",
@@ -227,10 +227,10 @@ ESTIMATORS = [
     Mutant(
         "seven tenths of the noise of a classifier from sums",
         SUMS,
-        "released = release_sums(blocks, event, rng=rng)",
+        "return sum_queries(blocks, event, rng=rng)",
         "from dataclasses import replace  # noqa: PLC0415\n"
         "        less = replace(event, class_sigma=0.7 * event.class_sigma, moment_sigma=0.7 * event.moment_sigma)\n"
-        "        released = release_sums(blocks, less, rng=rng)",
+        "        return sum_queries(blocks, less, rng=rng)",
         (f"{ESTIMATOR_NOISE}::test_sums_of_nothing[0.0]", f"{ESTIMATOR_NOISE}::test_sums_of_nothing[0.3]"),
     ),
     Mutant(

@@ -4,11 +4,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpal.errors import NotGenuine
+from dpal.recompute.label_sets import label_sets
+from dpal.recompute.minimisers import minimisers
+from dpal.recompute.running_sums import running_sums
 from dpal.recompute.softmax_steps import softmax_steps
+from dpal.recompute.sums import sums
 from dpal.recompute.transcript import Recorded, Session, Tell, Transcript, Weights
 
 Program = Callable[[Mapping[str, Any], Session, Tell], Weights]
-PROGRAMS: dict[str, Program] = {"softmax_steps": softmax_steps}
+PROGRAMS: dict[str, Program] = {
+    "label_sets": label_sets,
+    "minimisers": minimisers,
+    "running_sums": running_sums,
+    "softmax_steps": softmax_steps,
+    "sums": sums,
+}
 
 
 def recompute(transcript: Transcript) -> Weights:

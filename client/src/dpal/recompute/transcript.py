@@ -81,9 +81,9 @@ class Transcript:
         return {
             "schema": SCHEMA,
             "program": self.program,
-            "parameters": _packed(self.parameters),
+            "parameters": packed(self.parameters),
             "answers": [
-                {"query": query, "sensitivity": sensitivity, "scale": scale, "answer": _packed(answer)}
+                {"query": query, "sensitivity": sensitivity, "scale": scale, "answer": packed(answer)}
                 for query, sensitivity, scale, answer in self.answers
             ],
         }
@@ -101,35 +101,37 @@ class Transcript:
             if body["schema"] != SCHEMA:
                 raise NotGenuine("The transcript is of a form that this version does not know: use a newer one.")
             answers = [
-                (str(one["query"]), float(one["sensitivity"]), float(one["scale"]), _unpacked(one["answer"]))
+                (str(one["query"]), float(one["sensitivity"]), float(one["scale"]), unpacked(one["answer"]))
                 for one in body["answers"]
             ]
-            return cls(str(body["program"]), _unpacked(body["parameters"]), answers)
+            return cls(str(body["program"]), unpacked(body["parameters"]), answers)
         except (KeyError, TypeError, ValueError) as error:
             raise NotGenuine("The transcript cannot be read.") from error
 
 
-def _packed(value: Any) -> Any:
+def packed(value: Any) -> Any:
+    """Return JSON values that keep every bit; arrays take single precision where that suffices."""
     if isinstance(value, np.ndarray):
         wide = value.astype("<f8")
         narrow = wide.astype("<f4")
         kept = narrow if (narrow == wide).all() else wide
         return {"dtype": kept.dtype.str, "shape": list(kept.shape), "data": b64encode(kept.tobytes()).decode()}
     if isinstance(value, Mapping):
-        return {"values": {name: _packed(one) for name, one in value.items()}}
+        return {"values": {name: packed(one) for name, one in value.items()}}
     if isinstance(value, (list, tuple)):
-        return [_packed(one) for one in value]
+        return [packed(one) for one in value]
     return value
 
 
-def _unpacked(value: Any) -> Any:
+def unpacked(value: Any) -> Any:
+    """Return what `packed` was given."""
     if isinstance(value, Mapping) and "data" in value:
         if value["dtype"] not in ("<f4", "<f8"):
             raise ValueError("arrays have single or double precision")
         flat = np.frombuffer(b64decode(value["data"]), dtype=value["dtype"])
         return flat.astype(np.float64).reshape(value["shape"])
     if isinstance(value, Mapping):
-        return {name: _unpacked(one) for name, one in value["values"].items()}
+        return {name: unpacked(one) for name, one in value["values"].items()}
     if isinstance(value, list):
-        return [_unpacked(one) for one in value]
+        return [unpacked(one) for one in value]
     return value

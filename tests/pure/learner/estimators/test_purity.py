@@ -4,16 +4,50 @@ import numpy as np
 import pytest
 
 from dpal.recompute import recompute
+from dpal.recompute.sums import NoisySums
 from dpal.recompute.transcript import Transcript
+from learner.estimators import running_sums
+from learner.estimators.label_sets import PrivateLabelSets
+from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
-from privacy.mechanisms import gradient_steps
+from learner.papers.huber_svm import PrivateHuberSVM
+from privacy.mechanisms import gradient_steps, sums
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from privacy.mechanisms.k_norm import EuclideanNoise
+from privacy.mechanisms.session import Measurement
 
 RELEASES = (DiscreteGaussian, DiscreteLaplace, EuclideanNoise)
 PRIOR = LinearModel(np.linspace(-1, 1, 12).reshape(3, 4), np.zeros(3), ("a", "b", "c"), "softmax")
+EARLIER = NoisySums(np.eye(5), np.ones((3, 5)), 2.0, 1.0)
+
+
+class Streamed(RunningSums):
+    """Two batches, the second of which is empty."""
+
+    def fit(self, X, y):
+        return self.start(4).update([(X, y)]).update([(X, y), (X[:0], y[:0])])
+
+
+class Sets(PrivateLabelSets):
+    def fit(self, X, y):
+        return super().fit(X, np.eye(3, dtype=bool)[y])
+
+
 PURE = {
+    "objective": lambda **options: PrivateLogisticRegression(2.0, **options),
+    "objective from a prior": lambda **options: PrivateLogisticRegression(2.0, prior=PRIOR, **options),
+    "gaussian": lambda **options: PrivateLogisticRegression(2.0, method="gaussian", delta=1e-5, **options),
+    "output": lambda **options: PrivateLogisticRegression(2.0, method="output", **options),
+    "huber without intercept": lambda **options: PrivateHuberSVM(2.0, fit_intercept=False, **options),
+    "sums": lambda **options: PrivateSums(20.0, delta=1e-6, moment_share=0.3, **options),
+    "sums without moments": lambda **options: PrivateSums(2.0, delta=1e-6, moment_share=0.0, **options),
+    "sums beside earlier ones": lambda **options: PrivateSums(2.0, earlier=EARLIER, own_weight=0.4, **options),
+    "sums from a prior": lambda **options: PrivateSums(2.0, prior=PRIOR, **options),
+    "label sets": lambda **options: Sets(20.0, delta=1e-6, labels_per_record=2, **options),
+    "running sums": lambda **options: Streamed(20.0, delta=1e-6, updates=2, **options),
     "softmax steps": lambda **options: PrivateSoftmaxSteps(2.0, delta=1e-6, steps=6, **options),
     "softmax steps from a prior": lambda **options: PrivateSoftmaxSteps(2.0, steps=5, prior=PRIOR, **options),
     "softmax steps about no mean": lambda **options: PrivateSoftmaxSteps(2.0, steps=5, center_share=0.0, **options),
@@ -52,6 +86,13 @@ def held_weights(make, first, second):
 
 def is_pure(make):
     """Whether weights stay bit for bit as they are when rows, labels and their number change under held answers."""
+    with pytest.MonkeyPatch.context() as patch:
+        for user in (sums, running_sums):
+            patch.setattr(user, "public_seed", lambda rng: Measurement("seed", 0.0, 0.0, np.arange(4.0)))
+        return _is_pure(make)
+
+
+def _is_pure(make):
     first = records(60, 1)
     for second in (records(60, 2), records(45, 1), records(0, 1)):
         try:
@@ -116,6 +157,54 @@ def noisy_steps_without(name):
             setattr(self, name, float(len(rows)) if name == "count" else rows.sum(axis=0))
 
     return Exact
+
+
+class ClassCountsWithoutNoise(PrivateSums):
+    def _queries(self, rows, labels, classes, event, rng):
+        queries, counts = super()._queries(rows, labels, classes, event, rng), np.bincount(labels, minlength=3)
+
+        def class_sums():
+            measured = queries["class_sums"]()
+            measured.answer[:, -1] = self.intercept_scaling * counts
+            return measured
+
+        return {**queries, "class_sums": class_sums}
+
+
+class RowSumWithoutNoise(PrivateSums):
+    def _queries(self, rows, labels, classes, event, rng):
+        queries = super()._queries(rows, labels, classes, event, rng)
+
+        def class_sums():
+            measured = queries["class_sums"]()
+            measured.answer[0, :-1] = rows.sum(axis=0)
+            return measured
+
+        return {**queries, "class_sums": class_sums}
+
+
+class RowCountInMinimisers(PrivateLogisticRegression):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.coef_ = self.coef_ + 1e-3 * len(X)
+        return self
+
+
+class BatchSizeInRunningSums(Streamed):
+    def _release(self, batches):
+        released = super()._release(batches)
+        released.class_sums[:] += 1e-3 * len(batches[0][0])
+        return released
+
+
+@pytest.mark.parametrize("fault", [ClassCountsWithoutNoise, RowSumWithoutNoise])
+def test_sums_without_noise_are_found(fault):
+    assert not is_pure(lambda: fault(2.0, classes=[0, 1, 2], random_state=3))
+
+
+@pytest.mark.parametrize("fault", [RowCountInMinimisers, BatchSizeInRunningSums])
+def test_what_other_estimators_learn_beside_their_answers_is_found(fault):
+    assert not is_pure(lambda: fault(2.0, classes=[0, 1, 2], random_state=3))
 
 
 @pytest.mark.parametrize("fault", [RowCountInWeights, StepLengthOfTrueRows, CentreOfTrueRows, StopsEarlyOnRows])

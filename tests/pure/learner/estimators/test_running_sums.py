@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from dpal.recompute import recompute
+from dpal.recompute.transcript import Transcript
+from learner.estimators import running_sums
 from learner.estimators.choice import Shape
 from learner.estimators.running_sums import OfRunningSums, RunningSums
-from learner.estimators.sums import PrivateSums
 from privacy.mechanisms.randomness import SecureRandom
 
 CLASSES = list(range(10))
@@ -49,6 +51,25 @@ def test_a_learner_goes_on_where_another_stopped(digits):
     assert two.updates_ == 6
     assert walked(two, rows, labels, until=400).updates_ == 8
     assert isinstance(two._source, SecureRandom)
+
+
+def test_each_version_is_recomputed_from_the_one_before_and_its_own_answers(digits):
+    rows, labels = digits
+    learner = RunningSums(1.0, delta=1e-6, classes=CLASSES, updates=4).start(64)
+    for until in (100, 350, 500):
+        learner = RunningSums(1.0, delta=1e-6, classes=CLASSES, updates=4).resume(
+            json.loads(json.dumps(walked(learner, rows, labels, until=until).state()))
+        )
+        transcript = Transcript.from_json(json.loads(json.dumps(learner.transcript_.to_json())))
+        assert sum(query == "class_sums" for query, *_ in transcript.answers) == until // 50 - before(until)
+        found = recompute(transcript)
+        assert (found.coef == learner.coef_).all()
+        assert (found.intercept == learner.intercept_).all()
+        learner = learner.begin_version()
+
+
+def before(until):
+    return {100: 0, 350: 2, 500: 7}[until]
 
 
 def test_public_weights_stand_until_the_first_batch_and_are_leaned_on(digits):
@@ -108,8 +129,8 @@ def test_the_choice_builds_what_it_declares():
 
 def test_a_model_is_made_once_somebody_asks_for_it(digits, monkeypatch):
     made = []
-    real = PrivateSums.model_of
-    monkeypatch.setattr(PrivateSums, "model_of", lambda *a, **k: made.append(1) or real(*a, **k))
+    real = running_sums.best_model
+    monkeypatch.setattr(running_sums, "best_model", lambda *a, **k: made.append(1) or real(*a, **k))
     learner = RunningSums(2.0, delta=5e-6, classes=CLASSES, updates=16, random_state=1).start(64)
     walked(learner, *digits, until=200)
     assert (learner.updates_, made) == (4, [])

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scores, spreads, summarise_sets
-from privacy.mechanisms.sums import NoisySums
+from dpal.recompute.label_sets import DIRECTIONS, chosen_direction, set_scores, spreads, summarise_sets
+from dpal.recompute.sums import NoisySums
 
 CONSTANT = 0.3
 

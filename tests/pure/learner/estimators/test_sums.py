@@ -5,12 +5,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from learner.estimators.sum_models import MODELS, Summary, class_means, repaired, split_noise, summarise
+from dpal.recompute.sums import MODELS, NoisySums, Summary, class_means, repaired, split_noise, summarise
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES
 from privacy.accounting.events import event_from_json
-from privacy.mechanisms.sums import NoisySums
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,13 @@
+import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
-from learner.estimators.running_total import RunningTotal, variance_growth
+from dpal.recompute.running_sums import RunningTotal, variance_growth
+from dpal.recompute.transcript import packed, unpacked
+from learner.estimators.running_sums import public_parts
 from privacy.accounting.sums import PARTS, RunningSumsEvent, SumsEvent, fitted_for
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.mechanisms.running_sums import release_running_sums, weighted_sums
@@ -46,18 +50,18 @@ def test_totals_are_those_of_all_batches_over_epochs(source):
     """Noise hardly any: what remains is the rounding of rows to the grid."""
     rng, event = np.random.default_rng(5), event_of(4, 1e-6, 1e-6)
     batches = batches_of(rng, [0, 30, 7, 11, 5, 0, 13, 2, 9])
-    total = RunningTotal.empty(event)
+    total = RunningTotal.empty(public_parts(event))
     for number in range(len(batches)):
         epoch = batches[number - number % 4 : number + 1]
-        total = total.after(release_running_sums(epoch, event, rng=source), event)
-        total = RunningTotal.from_json(total.to_json(), event)
-        found = total.sums(event)
+        total = total.after(release_running_sums(epoch, event, rng=source), public_parts(event))
+        total = RunningTotal(**unpacked(json.loads(json.dumps(packed(asdict(total))))))
+        found = total.sums(public_parts(event))
         rows = np.vstack([rows for rows, _ in batches[: number + 1]])
         members = np.vstack([of for _, of in batches[: number + 1]]).astype(float)
         assert np.abs(found.moments - rows.T @ rows).max() < 0.05
         assert np.abs(found.class_sums - members.T @ rows).max() < 0.05
     assert (total.epochs, total.place) == (2, 1)
-    growth = variance_growth(event)
+    growth = variance_growth(public_parts(event)["coefficients"])
     assert found.class_variance == pytest.approx((2 * growth[-1] + growth[0]) * 1e-12)
 
 
@@ -65,11 +69,11 @@ def test_the_noise_of_a_total_is_what_it_says():
     """Seeded, 5 sigma at 20,000 draws (false alarm 6e-7); a total told to be 5 % less noisy is noticed."""
     event = RunningSumsEvent(SumsEvent(40, 500, 1.0, 0.0, 3.0), 16, *fitted_for(16))
     nobody = (np.zeros((0, 40)), np.zeros((0, 500), dtype=bool))
-    rng, total = SimulationRandom(11), RunningTotal.empty(event)
+    rng, total = SimulationRandom(11), RunningTotal.empty(public_parts(event))
     for number in range(20):
         epoch = [nobody] * (number % 16 + 1)
-        total = total.after(release_running_sums(epoch, event, rng=rng), event)
-        found = total.sums(event)
+        total = total.after(release_running_sums(epoch, event, rng=rng), public_parts(event))
+        found = total.sums(public_parts(event))
         square = (found.class_sums**2).mean()
         bound = 5 * math.sqrt(2 / 20_000)
         assert abs(square / found.class_variance - 1) < bound

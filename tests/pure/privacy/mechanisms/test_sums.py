@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpal.recompute.sums import NoisySums
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
-from privacy.mechanisms.sums import STEPS, NoisySums, exact_sums, release_sums
+from privacy.mechanisms.sums import STEPS, exact_sums, release_sums
 
 NEIGHBOURS = 4_000
 

@@ -1,27 +1,29 @@
 """One logistic model for each class from noisy sums alone, where a record may have several classes or none.
 
-The last of the sums are those of all rows: without them nobody could tell how many rows a class lacks. Everything here
-is post-processing of a release: it may be tried, compared and repeated without limit.
+The last of the sums are those of all rows: without them nobody could tell how many rows a class lacks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from learner.estimators.sum_models import (
+from dpal.recompute.sums import (
     LEAST_COUNT,
     SPLITS,
+    NoisySums,
     Scores,
     Summary,
+    all_sums,
     class_means,
+    generator_of,
+    prior_means,
     pulled_counts,
     repaired,
     split_noise,
 )
-from privacy.arrays import Array
-from privacy.mechanisms.sums import NoisySums
+from dpal.recompute.transcript import Array, Session, Tell, Weights
 
 # Along no direction are rows taken to vary less than this share of the mean column.
 LEAST_SPREAD: Final = 0.1
@@ -156,3 +158,22 @@ def chosen_direction(
             seen = (weights * other.known.deviations).sum(axis=1)
             apart[name] += float((seen / np.sqrt(spreads(other, weights)[0])).sum())
     return max(apart, key=lambda name: apart[name])
+
+
+def label_sets(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
+    """Make a model of each class of noisy sums; parameters and queries are those of `dpal.recompute.sums.sums`."""
+    return best_sets(parameters, all_sums(parameters, session), session.ask("seed"))[1]
+
+
+def best_sets(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tuple[str, Weights]:
+    """Return the name of the direction along which classes are told apart, and the weights."""
+    shape = {"constant": parameters["constant"], "row_norm": parameters["row_norm"]}
+    n_classes, n_features = len(sums.class_sums) - 1, sums.class_sums.shape[1] - 1
+    prior = parameters["prior"]
+    own = prior is not None and prior["coef"].shape == (n_classes, n_features)
+    means = prior["coef"] if own else prior_means(prior, n_classes, n_features)
+    name: str = parameters["model"]
+    if name == "auto":
+        name = chosen_direction(sums, prior=means, generator=generator_of(seed), **shape)
+    scores = set_scores(summarise_sets(sums, **shape), DIRECTIONS[name], means)
+    return name, Weights(scores.coef, scores.intercept)

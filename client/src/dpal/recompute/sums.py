@@ -1,17 +1,14 @@
-"""Classifiers from noisy sums alone: prototypes, least squares and discriminants, and a choice between them.
+"""Classifiers from noisy sums alone: prototypes, least squares and discriminants, and a choice between them."""
 
-Everything here is post-processing of a release: it may be tried, compared and repeated without limit.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import optimize
 from scipy.special import logsumexp
 
-from privacy.arrays import Array
-from privacy.mechanisms.sums import NoisySums
+from dpal.recompute.transcript import Array, Session, Tell, Weights
 
 # A class is taken to have at least this many rows, whatever the noise says.
 LEAST_COUNT = 1.0
@@ -27,6 +24,55 @@ MOST_LEARNING_NOISE = 256.0
 MOST_DRAWN = 4_000_000
 SIMULATED_ROWS = 2_000
 TEMPERATURES = np.geomspace(0.05, 20, 33)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySums:
+    """Released sums, of one block or of several: everything computed from them is free.
+
+    Attributes
+    ----------
+    moments : ndarray of shape (d, d) or None
+        Noisy sum of x x^T, symmetric; None where class sums alone were released.
+    class_sums : ndarray of shape (K, d)
+        Noisy sum of the rows of each class.
+    moment_variance : float
+        Variance of the noise on the diagonal of `moments`, twice that beside it; 0 without moments.
+    class_variance : float
+        Variance of the noise on every entry of `class_sums`.
+    """
+
+    moments: Array | None
+    class_sums: Array
+    moment_variance: float
+    class_variance: float
+
+    def times(self, weight: float) -> "NoisySums":
+        """Return the sums with a public weight, whose square their noise has."""
+        return NoisySums(
+            None if self.moments is None else weight * self.moments,
+            weight * self.class_sums,
+            weight**2 * self.moment_variance,
+            weight**2 * self.class_variance,
+        )
+
+    def plus(self, other: "NoisySums") -> "NoisySums":
+        """Return the sums over both blocks of records, which must be disjoint; variances add up as well.
+
+        Raises
+        ------
+        ValueError
+            If the two have different shapes, or only one has moments.
+        """
+        if self.class_sums.shape != other.class_sums.shape or (self.moments is None) != (other.moments is None):
+            raise ValueError(f"sums of one shape add up, got {self.class_sums.shape} and {other.class_sums.shape}")
+        moments = None if self.moments is None or other.moments is None else self.moments + other.moments
+        return NoisySums(
+            moments,
+            self.class_sums + other.class_sums,
+            self.moment_variance + other.moment_variance,
+            self.class_variance + other.class_variance,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +112,8 @@ class Scores:
 
     def of(self, rows: Array) -> Array:
         """Return scores, shape (n, K)."""
-        return rows @ self.coef.T + self.intercept
+        values: Array = rows @ self.coef.T + self.intercept
+        return values
 
 
 def summarise(sums: NoisySums, *, constant: float, row_norm: float) -> Summary:
@@ -316,3 +363,82 @@ def pulled_counts(noisy: Array, variance: float) -> Array:
     spread = max(float(((noisy - mean) ** 2).mean()) - variance, 0.0)
     pull = spread / (spread + variance) if variance > 0 else 1.0
     return np.maximum(mean + pull * (noisy - mean), LEAST_COUNT)
+
+
+def sums(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
+    """Make the best model of noisy sums.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of `released_sums`, `all_sums` and `best_model`.
+    session : Session
+        Answers `moments`, `class_sums` and `seed`.
+    """
+    return best_model(parameters, all_sums(parameters, session), session.ask("seed"))[1]
+
+
+def released_sums(parameters: Mapping[str, Any], session: Session) -> NoisySums:
+    """Return what one release answers, by `dimension`, `moment_sigma` and `class_sigma`."""
+    moments: Array | None = None
+    if parameters["moment_sigma"]:
+        d: int = parameters["dimension"]
+        moments = np.zeros((d, d))
+        moments[np.triu_indices(d)] = session.ask("moments")
+        moments += np.triu(moments, 1).T
+    class_sums = session.ask("class_sums")
+    return NoisySums(moments, class_sums, parameters["moment_sigma"] ** 2, parameters["class_sigma"] ** 2)
+
+
+def all_sums(parameters: Mapping[str, Any], session: Session) -> NoisySums:
+    """Return the released sums, with `own_weight`, and those of `earlier` blocks, which may be None."""
+    own, earlier = released_sums(parameters, session), parameters["earlier"]
+    return own if earlier is None else own.times(parameters["own_weight"]).plus(NoisySums(**earlier))
+
+
+def best_model(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tuple[str, Weights]:
+    """Return the name of the model that is made and its weights.
+
+    Parameters
+    ----------
+    parameters : mapping
+        `model`: a name or "auto"; `constant`: the column beside the rows; `row_norm`: bound of rows without it;
+        `prior`: None or a mapping with `coef` and `intercept`.
+    sums : NoisySums
+    seed : ndarray
+        Public chance, which splits noise and draws rows.
+    """
+    generator, prior = generator_of(seed), parameters["prior"]
+    shape = {"constant": parameters["constant"], "row_norm": parameters["row_norm"]}
+    n_classes = len(sums.class_sums)
+    means = prior_means(prior, n_classes, sums.class_sums.shape[1] - 1)
+    name: str = parameters["model"]
+    if name == "auto":
+        name = chosen_model(sums, prior=means, generator=generator, **shape)
+    if name == PRIOR and prior is not None:
+        return name, Weights(prior["coef"], prior["intercept"])
+    summary = summarise(sums, **shape)
+    scores = calibrated(MODELS[name](summary, means), summary, means, generator)
+    if n_classes == 2:
+        return name, Weights(np.diff(scores.coef, axis=0), np.diff(scores.intercept))
+    return name, Weights(scores.coef, scores.intercept)
+
+
+def generator_of(seed: Array) -> np.random.Generator:
+    return np.random.default_rng([int(word) for word in seed])
+
+
+def prior_means(prior: Mapping[str, Array] | None, n_classes: int, n_features: int) -> Array | None:
+    """Return the directions of a prior, one a class.
+
+    Raises
+    ------
+    ValueError
+        If it has other classes or columns.
+    """
+    if prior is None:
+        return None
+    coef = prior["coef"]
+    if coef.shape != (1 if n_classes == 2 else n_classes, n_features):
+        raise ValueError(f"prior must have weights for {n_classes} classes and {n_features} columns")
+    return np.vstack([-coef, coef]) / 2 if n_classes == 2 else coef
