@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from dpal.recompute.channel import about_centre
 from learner.estimators.rows import one_thread_per_call
 from learner.linear_model import LinearModel
 
@@ -64,22 +65,12 @@ def adapt_to_texts(
     return linear_model(INVERSE_TEMPERATURE / scale * middles, np.zeros(len(middles)), centre, prior.classes)
 
 
-def class_scores(model: LinearModel, X: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return one score a class, shape (n, K), whose softmax are the model's probabilities up to a common shift."""
-    values = model.decision_function(X)
-    if values.ndim == 1:
-        return np.stack([-values / 2, values / 2], axis=1)
-    return values if model.multiclass == "softmax" else -np.logaddexp(0.0, -values)
-
-
 def linear_model(
     weights: NDArray[np.float64], intercept: NDArray[np.float64], centre: NDArray[np.float64], classes: tuple[str, ...]
 ) -> LinearModel:
     """Return the model whose class scores are ``weights @ (x - centre) + intercept``; `weights` has shape (K, d)."""
-    shifted = intercept - weights @ centre
-    if len(classes) == 2:
-        weights, shifted = weights[1:] - weights[:1], shifted[1:] - shifted[:1]
-    return LinearModel(weights, shifted, classes, "softmax")
+    found = about_centre(weights, intercept, centre)
+    return LinearModel(found.coef, found.intercept, classes, "softmax")
 
 
 def middle_of(rows: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from dpal.recompute.channel import channel
+from dpal.recompute.transcript import Recorded, Transcript
 from learner.estimators.adaptation import adapt_to_texts
-from learner.estimators.channel import ChannelClassifier
+from learner.estimators.channel import ChannelClassifier, scored
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
@@ -47,6 +49,7 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
+    transcript_: Transcript
     multiclass: ClassVar[Multiclass] = "softmax"
     on_step: Callable[[int, int], None] | None = None
 
@@ -117,24 +120,30 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
         texts, weights : ndarray, shapes (m, d) and (m,), optional
             Everything that passed the gate, and how often each was said.
         """
+        chances = np.asarray(likelihoods, dtype=np.float64).reshape(-1, len(self.classes))
         if len(X):
             names = self.prior.classes if self.prior is not None else tuple(map(str, self.classes))
             fitted = ChannelClassifier(classes=names, prior=self.prior)
-            model = fitted.fit(X, likelihoods, texts=texts, weights=weights).model_
+            model = fitted.fit(X, chances, texts=texts, weights=weights).model_
+            self.coef_, self.intercept_, public = model.coef, model.intercept, fitted.parameters_
         else:
-            model = self._untaught(np.shape(X)[1], texts, weights)
-        self.coef_, self.intercept_ = model.coef, model.intercept
+            public = self._public_of_nothing(np.shape(X)[1], texts, weights)
+            found = channel(public, Recorded([("responses", 0.0, 0.0, chances)]), lambda done, total: None)
+            self.coef_, self.intercept_ = found.coef, found.intercept
+        # A loss of epsilon for one answer replaced by another, as noise of this scale has.
+        scale = 0.0 if self.answers is None else 1 / self.answers.epsilon_once
+        self.transcript_ = Transcript("channel", public, [("responses", 1.0, scale, chances)])
         return self
 
-    def _untaught(
+    def _public_of_nothing(
         self, dimension: int, texts: NDArray[np.floating] | None, weights: NDArray[np.floating] | None
-    ) -> LinearModel:
+    ) -> dict[str, Any]:
         """Return what is known without any answer."""
+        priors = []
         if self.prior is not None:
-            return self.prior if texts is None or not len(texts) else adapt_to_texts(self.prior, texts, weights)
-        vectors = 1 if len(self.classes) == 2 else len(self.classes)
-        names = tuple(map(str, self.classes))
-        return LinearModel(np.zeros((vectors, dimension)), np.zeros(vectors), names, "softmax")
+            moved = self.prior if texts is None or not len(texts) else adapt_to_texts(self.prior, texts, weights)
+            priors = [scored(moved)]
+        return {"rows": np.zeros((0, dimension)), "priors": priors}
 
 
 @dataclass(frozen=True)

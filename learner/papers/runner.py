@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from learner.papers.catalogue import PAPERS, find_experiment, load_paper
 from learner.papers.experiment import Data, Experiment, Json, Paper

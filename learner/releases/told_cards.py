@@ -108,6 +108,7 @@ def _privacy(release: ModelRelease, stored: dict[str, Any]) -> Privacy:
         "heads": {},
         "issued_at": stored["issued_at"],
         "answers": answers if answers == stored.get("answers", "") else stored["answers"],
+        **publishing.transcript_size(stored),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
 from learner.simulation.crowd import CrowdPlay, CrowdPool

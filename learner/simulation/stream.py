@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.base import Teaching

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 # More candidates than this are cut to the heaviest: a batch of some dozens is as well spread over them.
 MOST_CLUSTERED = 20_000

@@ -1,6 +1,7 @@
 """`dpal`: a site from a terminal."""
 
 import functools
+import json
 import os
 import sys
 import warnings
@@ -188,12 +189,27 @@ def push(project: str, registry: str, site: str | None, public_key: str | None, 
 @key_option
 @site_option
 def verify(folder: Path, public_key: str | None, site: str | None) -> None:
-    """Check that a downloaded FOLDER is genuine and predicts here what it predicted on its site."""
+    """Check that a downloaded FOLDER is genuine, predicts as on its site and was made of its transcript."""
     key = key_of(public_key, site)
     model = open_folder(folder, public_key=key)
     click.echo(f"genuine: version {model.version} of {model.project}\n{model.guarantee}")
+    click.echo(recomputation(model))
     for one in verify_folder(folder, public_key=key)[0].checkpoints:
         click.echo(f"paid in the ledger {one.origin}, of {one.size} entries then, root {one.root}")
+
+
+def recomputation(model: Model) -> str:
+    """Recompute the weights of a model from its transcript and say how exactly they are the same."""
+    if "transcript.json" not in model.files:
+        return "not recomputed: this version has no transcript"
+    try:
+        from dpal.recompute import how_exactly, recomputed  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise DpalError("Recomputing weights needs other packages: pip install 'dpal-client[verify]'.") from error
+    read = {name: json.loads(model.files[name].read_bytes()) for name in ("transcript.json", "weights.json")}
+    exactly = how_exactly(recomputed(read["transcript.json"], read["weights.json"]))
+    size = model.files["transcript.json"].stat().st_size
+    return f"weights recomputed from {len(read['transcript.json']['answers'])} answers in {size:,} bytes: {exactly}"
 
 
 @main.command()

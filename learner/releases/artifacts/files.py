@@ -15,6 +15,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 
+from dpal.errors import NotGenuine
+from dpal.recompute import recomputed
+from dpal.recompute.transcript import Transcript
 from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer, featurizer_class
 from learner.features.matrix import file_sha256
@@ -41,6 +44,7 @@ LICENCES = {
     "samples.json": OURS + "; its records are made up",
     "privacy.json": "CC0-1.0",
     "thresholds.json": "CC0-1.0",
+    "transcript.json": "CC0-1.0",
     "card.md": "CC0-1.0",
     "licences.md": "CC0-1.0",
 }
@@ -120,6 +124,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
+TRANSCRIPT = "transcript.json"
 # What a limit that rises changes about a release: what is promised, never what is predicted.
 REISSUED = frozenset({"card.md", "privacy.json", MANIFEST, SIGNATURE, MODEL_SIGNATURE})
 # What a manifest cannot name, since it comes after it.
@@ -140,6 +145,7 @@ def write_artifacts(
     provenance: Provenance,
     signer: Signer,
     outcomes: Outcomes | None = None,
+    transcript: Transcript | None = None,
 ) -> dict[str, str]:
     """Write a release into a new directory, which appears complete or not at all."""
     if model.dimension != featurizer.dimension:
@@ -150,6 +156,9 @@ def write_artifacts(
     estimator = sklearn_estimator(model)
     described = json_bytes({**json.loads(featurizer.to_json()), "version": featurizer.version})
     attachments = featurizer.attachments()
+    recorded = {} if transcript is None else {TRANSCRIPT: json_bytes(transcript.to_json())}
+    if transcript is not None:
+        privacy = {**privacy, "transcript_bytes": len(recorded[TRANSCRIPT])}
     contents = {
         "model.skops": skops_bytes(model),
         "pipeline.skops": canonical_skops(pipeline_bytes(estimator, described=described, attachments=attachments)),
@@ -160,6 +169,7 @@ def write_artifacts(
         "samples.json": json_bytes(samples_document(model, featurizer)),
         "thresholds.json": json_bytes(thresholds_document(outcomes, model.classes)),
         **attachments,
+        **recorded,
         **_promise(model, reads=featurizer.reads, card=card, privacy=privacy),
     }
     contents["licences.md"] = licences_text([*contents, "licences.md"], further=featurizer.licence).encode()
@@ -274,6 +284,16 @@ def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
     others = {name: digest for name, digest in digests.items() if name != MODEL_SIGNATURE}
     check_bundle(bundle, others, public_key=str(json.loads(manifest).get("model_signing_key")))
     return digests
+
+
+def recompute_weights(directory: Path) -> float | None:
+    """Return how far the weights that a transcript leads to are from those of a release; None without a transcript."""
+    if not (directory / TRANSCRIPT).exists():
+        return None
+    try:
+        return recomputed(*(json.loads((directory / name).read_bytes()) for name in (TRANSCRIPT, "weights.json")))
+    except NotGenuine as error:
+        raise ArtifactCorrupt(as_message("{name}: {reason}", name=TRANSCRIPT, reason=error)) from error
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:

@@ -40,6 +40,7 @@ def privacy_document(privacy: Privacy) -> dict[str, Any]:
             _account(account, privacy["heads"].get(account["protects"], "")) for account in privacy["accounts"]
         ],
         "entries": privacy["entries"],
+        **({"transcript_bytes": privacy["transcript_bytes"]} if "transcript_bytes" in privacy else {}),
     }
 
 

@@ -111,6 +111,8 @@ class Privacy(TypedDict):
     issued_at: str
     # How answers left the site, in a sentence; empty where each training reads them itself.
     answers: str
+    # Size of transcript.json, where there is one.
+    transcript_bytes: NotRequired[int]
 
 
 COVERED = {
@@ -231,9 +233,21 @@ def card_body(model: LinearModel, *, card: Card, privacy: Privacy, tell: Telling
         "",
         *accuracy_section(card["metrics"], estimate=card.get("no_privacy", ""), tell=tell),
         "",
+        *transcript_section(privacy, tell=tell),
         *loading_section(tell=tell),
     ]
     return "\n".join(lines) + "\n"
+
+
+def transcript_section(privacy: Privacy, *, tell: Telling = str) -> list[str]:
+    if "transcript_bytes" not in privacy:
+        return []
+    said = as_message(
+        "`transcript.json` has {n} bytes and holds every noisy answer that the weights were made of: `dpal verify` "
+        "recomputes them from it.",
+        n=privacy["transcript_bytes"],
+    )
+    return [f"## {tell(_('Transcript'))}", "", tell(said), ""]
 
 
 def loading_section(*, tell: Telling = str) -> list[str]:

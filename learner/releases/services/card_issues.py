@@ -68,6 +68,7 @@ def _write(source: Path, draft: Path, release: ModelRelease, terms: list[Account
         "heads": {each["protects"]: each["chain_head"] for each in said["accounts"]},
         "issued_at": publishing.today(),
         "answers": said.get("answers", ""),
+        **publishing.transcript_size(said),
     }
     metrics = publishing.metrics_of(release)
     made_on = release.created_at.date().isoformat()

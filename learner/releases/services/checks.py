@@ -19,7 +19,7 @@ from learner.pools.keys import CHECK_RELEASE_TASK
 from learner.pools.selectors import guarantee_accounts
 from learner.releases import storage
 from learner.releases.artifacts.environment import code_version
-from learner.releases.artifacts.files import verify_release
+from learner.releases.artifacts.files import recompute_weights, verify_release
 from learner.releases.canaries import LinearEstimator, fingerprint, send_canary
 from privacy.ledger.audit import audit_accounts
 from privacy.ledger.counter import site_counter
@@ -135,6 +135,7 @@ def _files(release: ModelRelease) -> str:
     try:
         with storage.files_at_hand(release) as folder:
             digests = verify_release(folder, public_key=storage.signer().public_key)
+            recompute_weights(folder)
     except ArtifactCorrupt as error:
         return as_message("Its files do not verify: {reason}.", reason=error)
     return "" if digests == release.digests else "Its files are not those that were committed."

@@ -3,11 +3,11 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from django.conf import settings
 from django.core.files.storage import default_storage
@@ -19,6 +19,7 @@ from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services import files
 from annotation.work.services.attempts import Lease, finish_work
+from dpal.recompute.transcript import Transcript
 from learner.errors import LimitsMoving
 from learner.estimators.catalogue import words_for
 from learner.features.base import Featurizer
@@ -71,13 +72,19 @@ def digest_over(digests: dict[str, str]) -> str:
 
 @contextmanager
 def staged_version(
-    run: TrainingRun, model: LinearModel, featurizer: Featurizer, *, entries: Sequence[LedgerEntry], lease: Lease
+    run: TrainingRun,
+    model: LinearModel,
+    featurizer: Featurizer,
+    *,
+    entries: Sequence[LedgerEntry],
+    lease: Lease,
+    transcript: Transcript | None,
 ) -> Iterator[StagedRelease]:
     """Write a release's files, on whose card `entries` stand, and begin the transaction that settles and publishes
     it.
     """
     for _ in range(TRIES):
-        with _staged_release(run, model, featurizer, entries=entries) as staged:
+        with _staged_release(run, model, featurizer, entries=entries, transcript=transcript) as staged:
             fault_point("training_staged")
             lease.check()
             with transaction.atomic():
@@ -96,7 +103,12 @@ def staged_version(
 
 @contextmanager
 def _staged_release(
-    run: TrainingRun, model: LinearModel, featurizer: Featurizer, *, entries: Sequence[LedgerEntry]
+    run: TrainingRun,
+    model: LinearModel,
+    featurizer: Featurizer,
+    *,
+    entries: Sequence[LedgerEntry],
+    transcript: Transcript | None,
 ) -> Iterator[StagedRelease]:
     """Write a release's files where nobody looks; what was not published on leaving is removed."""
     project = run.project
@@ -128,10 +140,20 @@ def _staged_release(
             provenance=provenance_of(project, featurizer, scores, accounts, entries),
             signer=storage.signer(),
             outcomes=evaluations.public_outcomes(model, public),
+            transcript=transcript,
         )
         yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class TranscriptSize(TypedDict, total=False):
+    transcript_bytes: int
+
+
+def transcript_size(said: Mapping[str, Any]) -> TranscriptSize:
+    """Return what privacy.json says of the transcript's size, nothing where there is none."""
+    return {"transcript_bytes": said["transcript_bytes"]} if "transcript_bytes" in said else {}
 
 
 def answers_words(project: Project) -> str:

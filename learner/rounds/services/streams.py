@@ -57,7 +57,10 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax")
     paid = stream.entry
-    with publishing.staged_version(run, model, featurizer, entries=[paid], lease=lease) as staged:
+    transcript = getattr(learner, "transcript_", None)
+    with publishing.staged_version(
+        run, model, featurizer, entries=[paid], lease=lease, transcript=transcript
+    ) as staged:
         entry = attempts.record_descent(
             run,
             account=project.pool_account,

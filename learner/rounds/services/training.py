@@ -107,7 +107,10 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
     batches = answer_selectors.spoken_entries(project)
     progress.begin(RELEASE)
     entries = gates if paid is None else [*gates, paid]
-    with publishing.staged_version(run, model, featurizer, entries=entries, lease=lease) as staged:
+    transcript = estimator.transcript_
+    with publishing.staged_version(
+        run, model, featurizer, entries=entries, lease=lease, transcript=transcript
+    ) as staged:
         free = attempts.record_free_use(
             run,
             gates=gates,
@@ -238,7 +241,10 @@ def train_model(*, run_id: str) -> None:
         progress.begin(RELEASE)
 
         paid = [*started, *descent, reservation]
-        with publishing.staged_version(run, model, featurizer, entries=paid, lease=lease) as staged:
+        transcript = getattr(estimator, "transcript_", None)
+        with publishing.staged_version(
+            run, model, featurizer, entries=paid, lease=lease, transcript=transcript
+        ) as staged:
             entry = ledger.commit(reservation=reservation, output_digest=staged.digest)
             store_sums(run, estimator, featurizer, entry)
             lineage = [*started, *descent, *_free_use(run, descent, staged), entry]

@@ -5,7 +5,7 @@ from tests.evidence.planting import Mutant
 SUMS = "tests/pure/learner/estimators/test_sums.py"
 CHANNEL = "tests/pure/learner/estimators/test_channel.py"
 SUM_MODELS_FILE = "client/src/dpal/recompute/sums.py"
-CHANNEL_FILE = "learner/estimators/channel.py"
+CHANNEL_FILE = "client/src/dpal/recompute/channel.py"
 
 READING = [
     Mutant(

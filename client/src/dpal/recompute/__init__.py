@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from dpal.errors import NotGenuine
+from dpal.recompute.channel import channel
 from dpal.recompute.label_sets import label_sets
 from dpal.recompute.minimisers import minimisers
 from dpal.recompute.running_sums import running_sums
@@ -11,8 +14,11 @@ from dpal.recompute.softmax_steps import softmax_steps
 from dpal.recompute.sums import sums
 from dpal.recompute.transcript import Recorded, Session, Tell, Transcript, Weights
 
+# Other processors and libraries add in another order; what rounding so moves is far below this share of a weight.
+ROUNDING = 1e-9
 Program = Callable[[Mapping[str, Any], Session, Tell], Weights]
 PROGRAMS: dict[str, Program] = {
+    "channel": channel,
     "label_sets": label_sets,
     "minimisers": minimisers,
     "running_sums": running_sums,
@@ -36,3 +42,43 @@ def recompute(transcript: Transcript) -> Weights:
     weights = program(transcript.parameters, session, lambda done, total: None)
     session.finish()
     return weights
+
+
+def recomputed(transcript: Mapping[str, Any], weights: Mapping[str, Any]) -> float:
+    """Recompute the weights of a release and return how far they are from those it has: 0 where every bit is the same.
+
+    Parameters
+    ----------
+    transcript, weights : mapping
+        Contents of transcript.json and weights.json.
+
+    Returns
+    -------
+    float
+        Largest difference, as a share of the largest weight: at most `ROUNDING`.
+
+    Raises
+    ------
+    NotGenuine
+        If the transcript cannot be followed, or leads to other weights.
+    """
+    try:
+        found = recompute(Transcript.from_json(transcript))
+        coef = np.array(weights["coef"], dtype=np.float64).reshape(-1, weights["dimension"])
+        intercept = np.array(weights["intercept"], dtype=np.float64)
+        if (found.coef.shape, found.intercept.shape) != (coef.shape, intercept.shape):
+            raise NotGenuine("The transcript leads to weights of another shape.")
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise NotGenuine("The transcript cannot be followed to its end.") from error
+    apart = max(np.abs(found.coef - coef).max(), np.abs(found.intercept - intercept).max())
+    difference = float(apart / max(np.abs(coef).max(), np.abs(intercept).max(), 1e-300))
+    if not difference <= ROUNDING:
+        raise NotGenuine("The weights are not those that the transcript leads to: something else went into them.")
+    return difference
+
+
+def how_exactly(difference: float) -> str:
+    """Say how far recomputed weights are from those of a release."""
+    if difference == 0:
+        return "bit for bit"
+    return f"up to rounding on this machine (largest difference {difference:.1g} of the largest weight)"

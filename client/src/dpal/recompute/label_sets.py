@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from dpal.recompute.sums import (
     LEAST_COUNT,
@@ -165,6 +166,7 @@ def label_sets(parameters: Mapping[str, Any], session: Session, tell: Tell) -> W
     return best_sets(parameters, all_sums(parameters, session), session.ask("seed"))[1]
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def best_sets(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tuple[str, Weights]:
     """Return the name of the direction along which classes are told apart, and the weights."""
     shape = {"constant": parameters["constant"], "row_norm": parameters["row_norm"]}

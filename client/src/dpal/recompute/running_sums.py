@@ -105,8 +105,13 @@ def running_sums(parameters: Mapping[str, Any], session: Session, tell: Tell) ->
     session : Session
         Answers `moments` and `class_sums` of each release, then `seed`.
     """
+    return best_model(parameters, total_of(parameters, session).sums(parameters), session.ask("seed"))[1]
+
+
+def total_of(parameters: Mapping[str, Any], session: Session) -> RunningTotal:
+    """Return the total that a version ends with, and the next one starts from."""
     start = parameters["start"]
     total = RunningTotal.empty(parameters) if start is None else RunningTotal(**start)
     for _release in range(parameters["answered"]):
         total = total.after(released_sums(parameters, session), parameters)
-    return best_model(parameters, total.sums(parameters), session.ask("seed"))[1]
+    return total

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
 
 from dpal.recompute.transcript import Array, Session, Tell, Weights
 
@@ -396,6 +397,7 @@ def all_sums(parameters: Mapping[str, Any], session: Session) -> NoisySums:
     return own if earlier is None else own.times(parameters["own_weight"]).plus(NoisySums(**earlier))
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def best_model(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tuple[str, Weights]:
     """Return the name of the model that is made and its weights.
 

@@ -28,10 +28,11 @@ class Session(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """What a training gives: weights, one row a score, and intercepts."""
+    """What a training gives: weights, one row a score, intercepts, and how scores become probabilities."""
 
     coef: Array
     intercept: Array
+    multiclass: str = "softmax"
 
 
 class Recorded:

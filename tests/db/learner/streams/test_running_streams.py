@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from annotation.errors import InvalidConfiguration
+from dpal.recompute.running_sums import total_of
+from dpal.recompute.transcript import Recorded, Transcript
 from learner.models import ModelRelease, Stream
+from learner.releases import storage
+from learner.releases.artifacts.files import recompute_weights
 from learner.rounds.services import streams
 from privacy.accounting.event import event_from_json
 from tests import learning, streaming
@@ -45,8 +49,22 @@ def test_every_update_reads_its_epoch_and_keeps_no_sums_without_noise(monkeypatc
     assert reservation.epsilon_nano == pytest.approx(1.5e9, rel=1e-6)
     assert ModelRelease.objects.filter(project=project).count() == 3
     state = Stream.objects.get().learner_state
-    assert set(state) == {"total", "coef", "intercept", "prior", "updates", "n_features", "classes", "simulated"}
-    assert (state["updates"], state["total"]["epochs"], state["total"]["place"]) == (6, 2, 0)
+    kept = {"total", "transcript", "coef", "intercept", "prior", "updates", "n_features", "classes", "simulated"}
+    assert set(state) == kept
+    total = state["total"]["values"]
+    assert (state["updates"], total["epochs"], total["place"]) == (6, 2, 0)
+    before = None
+    for release in ModelRelease.objects.filter(project=project).order_by("version"):
+        with storage.files_at_hand(release) as folder:
+            assert recompute_weights(folder) == 0.0
+            said = json.loads((folder / "transcript.json").read_text())
+        transcript = Transcript.from_json(said)
+        assert [query for query, *_ in transcript.answers] == ["moments", "class_sums"] * 2 + ["seed"]
+        start = transcript.parameters["start"]
+        # The total that a version begins with is that which the version before ended with.
+        assert (start is None) == (before is None)
+        assert before is None or all(np.array_equal(getattr(before, name), start[name]) for name in start)
+        before = total_of(transcript.parameters, Recorded(transcript.answers))
     assert np.isfinite(json.loads(json.dumps(state["coef"]))).all()
 
 

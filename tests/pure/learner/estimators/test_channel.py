@@ -3,7 +3,8 @@ import pytest
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from learner.estimators.adaptation import INVERSE_TEMPERATURE, adapt_to_texts, class_scores
+from dpal.recompute.channel import class_scores
+from learner.estimators.adaptation import INVERSE_TEMPERATURE, adapt_to_texts
 from learner.estimators.channel import ChannelClassifier
 from learner.linear_model import LinearModel
 from privacy.accounting.answers import response_odds

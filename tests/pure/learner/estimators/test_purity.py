@@ -3,20 +3,24 @@
 import numpy as np
 import pytest
 
-from dpal.recompute import recompute
+from dpal.errors import NotGenuine
+from dpal.recompute import recompute, recomputed
 from dpal.recompute.sums import NoisySums
 from dpal.recompute.transcript import Transcript
 from learner.estimators import running_sums
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from learner.papers.huber_svm import PrivateHuberSVM
+from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms import gradient_steps, sums
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from privacy.mechanisms.k_norm import EuclideanNoise
+from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.session import Measurement
 
 RELEASES = (DiscreteGaussian, DiscreteLaplace, EuclideanNoise)
@@ -217,3 +221,69 @@ def test_what_an_estimator_learns_beside_its_answers_is_found(fault):
 def test_an_answer_of_steps_without_noise_is_found(name, monkeypatch):
     monkeypatch.setattr(gradient_steps, "NoisySteps", noisy_steps_without(name))
     assert not is_pure(lambda: PURE["softmax steps"](classes=[0, 1, 2], random_state=3))
+
+
+def models_of_responses(fit):
+    """Fit to two sets of answers under the same responses."""
+    rng = np.random.default_rng(20_261_129)
+    rows, answers, said = rng.normal(size=(60, 4)), rng.integers(3, size=60), rng.integers(3, size=60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RandomizedResponse, "release", lambda self, classes, kept, *, rng: said)
+        return [fit(rows, each) for each in (answers, np.zeros_like(answers))]
+
+
+def answering():
+    return RandomizedAnswersClassifier(RandomizedAnswersEvent(2.0, 3, randomizations=2), classes=[0, 1, 2])
+
+
+def test_models_of_responses_are_made_of_these_alone():
+    here, there = models_of_responses(lambda rows, answers: answering().fit(rows, answers))
+    assert (weights_of(here) == weights_of(there)).all()
+    again = recompute(Transcript.from_json(here.transcript_.to_json()))
+    assert (again.coef == here.coef_).all()
+    assert (again.intercept == here.intercept_).all()
+
+
+def test_class_counts_in_a_model_of_responses_are_found():
+    def leaking(rows, answers):
+        fitted = answering().fit(rows, answers)
+        fitted.intercept_ = fitted.intercept_ + 1e-3 * np.bincount(answers, minlength=3)
+        return fitted
+
+    here, there = models_of_responses(leaking)
+    assert not (weights_of(here) == weights_of(there)).all()
+
+
+@pytest.mark.parametrize("prior", [None, PRIOR], ids=["from nothing", "from a prior"])
+def test_a_model_of_no_response_is_recomputed(prior):
+    fitted = RandomizedAnswersClassifier(None, classes=[0, 1, 2], prior=prior)
+    fitted.fit_responses(np.zeros((0, 4)), np.zeros((0, 3)), texts=np.eye(4), weights=np.ones(4))
+    again = recompute(Transcript.from_json(fitted.transcript_.to_json()))
+    assert (again.coef == fitted.coef_).all()
+    assert again.coef.shape == (3, 4)
+
+
+def test_a_transcript_that_was_changed_is_refused():
+    fitted = PURE["softmax steps"](classes=[0, 1, 2], random_state=3).fit(*records(60, 1))
+    weights = LinearModel(fitted.coef_, fitted.intercept_, ("a", "b", "c"), "softmax").to_json()
+    body = fitted.transcript_.to_json()
+    assert recomputed(body, weights) == 0.0
+    last_bit = {**weights, "coef": np.nextafter(fitted.coef_, np.inf).tolist()}
+    assert 0.0 < recomputed(body, last_bit) < 1e-12
+    answers = body["answers"]
+    changed = [
+        {**body, "answers": answers[:-1]},
+        {**body, "answers": [*answers, answers[-1]]},
+        {**body, "answers": [answers[1], answers[0], *answers[2:]]},
+        {**body, "answers": [{**answers[0], "answer": {**answers[0]["answer"], "data": "AAAAAA=="}}, *answers[1:]]},
+        {**body, "answers": [{**answers[0], "answer": {}}, *answers[1:]]},
+        {**body, "parameters": {"values": {}}},
+        {**body, "program": "another"},
+        {**body, "schema": "dpal-transcript/0"},
+        {},
+    ]
+    for each in changed:
+        with pytest.raises(NotGenuine):
+            recomputed(each, weights)
+    with pytest.raises(NotGenuine, match="another shape"):
+        recomputed(body, {**weights, "coef": weights["coef"][:2]})
