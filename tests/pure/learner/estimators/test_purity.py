@@ -15,7 +15,7 @@ from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
-from learner.papers.huber_svm import PrivateHuberSVM
+from learner.papers.ghassemi_curves import PrivateHuberSVM
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms import gradient_steps, sums
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
