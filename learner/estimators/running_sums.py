@@ -135,7 +135,7 @@ class RunningSums(StreamingLinearClassifier):
         """
         if len(batches) != self._total.place + 1:
             raise ValueError(f"the epoch waits for {self._total.place + 1} batches, got {len(batches)}")
-        self._total = self._total.after(self._release(batches), self._public(self.privacy_event_))
+        self._total = self._total.after(self._release(batches), self._parameters())
         self.updates_ += 1
         self._model = None
         return self
@@ -149,7 +149,7 @@ class RunningSums(StreamingLinearClassifier):
     def transcript_(self) -> Transcript:  # type: ignore[override]  # nobody sets it
         """All answers since the version before, and the total it was made of."""
         self._weights()
-        return Transcript(self.program, self._public(self.privacy_event_), (*self._record, self._seed))
+        return Transcript(self.program, self._parameters(), (*self._record, self._seed))
 
     def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
         """Lean on weights that public examples alone have led to."""
@@ -192,7 +192,7 @@ class RunningSums(StreamingLinearClassifier):
         super()._begin(n_features, classes)
         self._prior, self._model = None, None
         self._start, self._record, self._seed = None, [], public_seed(self._source)
-        self._total = RunningTotal.empty(self._public(self.privacy_event_))
+        self._total = RunningTotal.empty(self._parameters())
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]  # nobody sets it
@@ -219,19 +219,19 @@ class RunningSums(StreamingLinearClassifier):
             vectors = self._n_vectors(len(self.classes_))
             return Weights(np.zeros((vectors, self.n_features_in_)), np.zeros(vectors))
         self._seed = public_seed(self._source)
-        public = self._public(self.privacy_event_)
+        public = self._parameters()
         return best_model(public, self._total.sums(public), self._seed.answer)[1]
 
     def _release(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> NoisySums:
         read = [self._batch(*batch) for batch in batches]
         session = MeasuringSession(running_queries(read, self.privacy_event_, rng=self._source))
-        released = released_sums(self._public(self.privacy_event_), session)
+        released = released_sums(self._parameters(), session)
         self._record += session.record
         return released
 
-    def _public(self, event: RunningSumsEvent) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         return {
-            **public_parts(event),
+            **public_parts(self.privacy_event_),
             "constant": float(self.intercept_scaling),
             "row_norm": float(self.norm_bound),
             "model": "auto",

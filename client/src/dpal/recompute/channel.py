@@ -95,7 +95,8 @@ def class_scores(model: Scored, X: NDArray[np.floating]) -> Array:
     values: Array = np.asarray(X, dtype=np.float64) @ model.coef.T + model.intercept
     if values.shape[1] == 1:
         return np.concatenate([-values / 2, values / 2], axis=1)
-    return values if model.multiclass == "softmax" else -np.logaddexp(0.0, -values)
+    scores: Array = values if model.multiclass == "softmax" else -np.logaddexp(0.0, -values)
+    return scores
 
 
 def about_centre(weights: Array, intercept: Array, centre: Array) -> Weights:

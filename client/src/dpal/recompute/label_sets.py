@@ -166,7 +166,6 @@ def label_sets(parameters: Mapping[str, Any], session: Session, tell: Tell) -> W
     return best_sets(parameters, all_sums(parameters, session), session.ask("seed"))[1]
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
 def best_sets(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tuple[str, Weights]:
     """Return the name of the direction along which classes are told apart, and the weights."""
     shape = {"constant": parameters["constant"], "row_norm": parameters["row_norm"]}
@@ -175,7 +174,9 @@ def best_sets(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tu
     own = prior is not None and prior["coef"].shape == (n_classes, n_features)
     means = prior["coef"] if own else prior_means(prior, n_classes, n_features)
     name: str = parameters["model"]
-    if name == "auto":
-        name = chosen_direction(sums, prior=means, generator=generator_of(seed), **shape)
-    scores = set_scores(summarise_sets(sums, **shape), DIRECTIONS[name], means)
+    # Threads would add up in another order with every number of cores.
+    with threadpool_limits(limits=1, user_api="blas"):
+        if name == "auto":
+            name = chosen_direction(sums, prior=means, generator=generator_of(seed), **shape)
+        scores = set_scores(summarise_sets(sums, **shape), DIRECTIONS[name], means)
     return name, Weights(scores.coef, scores.intercept)

@@ -397,7 +397,6 @@ def all_sums(parameters: Mapping[str, Any], session: Session) -> NoisySums:
     return own if earlier is None else own.times(parameters["own_weight"]).plus(NoisySums(**earlier))
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
 def best_model(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tuple[str, Weights]:
     """Return the name of the model that is made and its weights.
 
@@ -410,7 +409,13 @@ def best_model(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> t
     seed : ndarray
         Public chance, which splits noise and draws rows.
     """
-    generator, prior = generator_of(seed), parameters["prior"]
+    # Threads would add up in another order with every number of cores.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _best_model(parameters, sums, generator_of(seed))
+
+
+def _best_model(parameters: Mapping[str, Any], sums: NoisySums, generator: np.random.Generator) -> tuple[str, Weights]:
+    prior = parameters["prior"]
     shape = {"constant": parameters["constant"], "row_norm": parameters["row_norm"]}
     n_classes = len(sums.class_sums)
     means = prior_means(prior, n_classes, sums.class_sums.shape[1] - 1)
