@@ -293,7 +293,9 @@ def recompute_weights(directory: Path) -> float | None:
     try:
         return recomputed(*(json.loads((directory / name).read_bytes()) for name in (TRANSCRIPT, "weights.json")))
     except NotGenuine as error:
-        raise ArtifactCorrupt(as_message("{name}: {reason}", name=TRANSCRIPT, reason=error)) from error
+        raise ArtifactCorrupt(
+            as_message("The transcript does not bear the weights out: {reason}", reason=error)
+        ) from error
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:
