@@ -30,7 +30,7 @@ def client_wheel() -> tuple[str, bytes]:
     """Return name and bytes of the wheel, built from the sources beside the site; every build gives the same bytes."""
     backend = Path(sys.executable).with_name("uv-build")
     with tempfile.TemporaryDirectory() as folder:
-        command = [backend, "build-wheel", folder]
+        command = [str(backend), "build-wheel", folder]
         subprocess.run(command, cwd=CLIENT, check=True, capture_output=True, timeout=LONGEST_BUILD_SECONDS)
         (wheel,) = Path(folder).glob("*.whl")
         return wheel.name, wheel.read_bytes()
