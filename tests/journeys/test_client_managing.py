@@ -10,7 +10,9 @@ from django.conf import settings as site_settings
 
 from annotation.choices.label_types.class_sets import places_of
 from annotation.models import Label, Role
+from annotation.models.exports import Export
 from annotation.people.services import limits, members
+from annotation.tasks import export_labels_task
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal import settings, statement
@@ -81,6 +83,9 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     assert manager("move", slug, "stable", "1", "--reason", "first") == (0, "stable is version 1.\n")
     assert manager("move", slug, "stable", "2", "--reason", "better") == (0, "stable is version 2.\n")
     assert engineer("channels", slug) == (0, f"{'stable':20}     2  better\n")
+    (told,) = json.loads(engineer("channels", slug, "--json")[1])
+    assert (told["channel"], told["version"], told["reason"]) == ("stable", 2, "better")
+    assert json.loads(manager("state", slug, "--json")[1])["slug"] == slug
     refused(engineer("move", slug, "stable", "1", "--reason", "r"), "or you have no part in it")
     refused(manager("move", slug, "latest", "1", "--reason", "r"), "not latest or main")
     said = engineer("predict", slug, "--version", "stable", sent="a pear\n")
@@ -89,7 +94,7 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     refused(manager("rollback", slug, "stable", "--reason", "worse"), "was no other version")
     code, told = engineer("diff", slug, "1", "2")
     assert code == 0
-    assert told.startswith(f"version 1 and version 2 of {slug}\naccuracy on rows.csv: 0.")
+    assert told.startswith("version 1 and version 2\naccuracy on rows.csv: 0.")
     assert "spent epsilon: " in told
     # Nine digits are counted; the tenth and what follows are the float's own.
     assert not re.search(r"epsilon: .*\.\d{10}", told)
@@ -197,6 +202,14 @@ def test_a_team_is_invited_and_a_project_run_from_a_terminal(terminal_within, tm
     assert manager("decide", slug, str(request.pk), "approve")[0] == 1
     assert other("decide", slug, str(request.pk), "approve") == (0, f"Request {request.pk} is approved.\n")
     assert "of (900, 1e-05) spent" in manager("budget", slug)[1]
+
+    # The worker's part is done between two looks at the job.
+    work = lambda seconds: export_labels_task(job_id=str(Export.objects.get(project=project).job_id))  # noqa: E731
+    with monkeypatch.context() as patched:
+        patched.setattr("dpal.team.time.sleep", work)
+        code, said = manager("labels", slug, str(tmp_path / "labels.jsonl"))
+    assert (code, said.splitlines()[-1]) == (0, f"The answers of {slug} are in {tmp_path / 'labels.jsonl'}."), said
+    assert (tmp_path / "labels.jsonl").exists()
 
     assert manager("state", slug) == (0, "active\n")
     assert manager("state", slug, "paused") == (0, "paused\n")

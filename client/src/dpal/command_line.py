@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,6 +75,28 @@ def with_site(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
+def shows(line: Callable[[Any], str], *, empty: str = "") -> Callable[[Command], Command]:
+    """Print what a command returns, a line for each part of a list, or with --json the site's own words."""
+
+    def decorate(command: Command) -> Command:
+        @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+        @functools.wraps(command)
+        def run(*args: Any, as_json: bool, **kwargs: Any) -> None:
+            found = command(*args, **kwargs)
+            found = found if isinstance(found, dict) else list(found)
+            if as_json:
+                click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+                return
+            for one in [found] if isinstance(found, dict) else found:
+                click.echo(line(one))
+            if not found and empty:
+                click.echo(empty)
+
+        return run  # type: ignore[return-value]
+
+    return decorate
+
+
 def meant(site: str | None) -> str:
     """Return the address that was named, or that of the last login."""
     found = site or settings.last_site()
@@ -124,25 +146,24 @@ def trust(site: str, public_key: str) -> None:
 
 @main.command()
 @with_site
-def projects(site: Site) -> None:
+@shows(lambda one: f"{one['slug']:30}  {one['data_kind']:6}  {one['state']:10}  {one['name']}")
+def projects(site: Site) -> Iterator[Any]:
     """List the projects you have a part in."""
-    for one in site.pages("projects"):
-        click.echo(f"{one['slug']:30}  {one['data_kind']:6}  {one['state']:10}  {one['name']}")
+    return site.pages("projects")
+
+
+def version_line(one: Mapping[str, Any]) -> str:
+    limits = ", ".join(f"({terms['limit_epsilon']:g}, {terms['limit_delta']:g})" for terms in one["guarantee"])
+    measured = ", ".join(f"{score['accuracy']:.3f} on {score['dataset']}" for score in one["evaluations"])
+    return f"{one['version']:4}  {one['state']:9}  {limits:20}  {measured or 'not measured'}"
 
 
 @main.command()
 @click.argument("project")
 @with_site
-def releases(project: str, site: Site) -> None:
+@shows(version_line)
+def releases(project: str, site: Site) -> Iterator[Any]:
     """List the versions of PROJECT, newest first; the last is version 0, made of words alone, where there is one."""
-    for one in versions_of(project, site):
-        limits = ", ".join(f"({terms['limit_epsilon']:g}, {terms['limit_delta']:g})" for terms in one["guarantee"])
-        measured = ", ".join(f"{score['accuracy']:.3f} on {score['dataset']}" for score in one["evaluations"])
-        click.echo(f"{one['version']:4}  {one['state']:9}  {limits:20}  {measured or 'not measured'}")
-
-
-def versions_of(project: str, site: Site) -> Iterator[dict[str, Any]]:
-    """Yield what the site tells of each version."""
     yield from site.pages(f"projects/{quoted(project)}/models")
     with suppress(Refused):
         yield site.request("GET", f"projects/{quoted(project)}/models/0")
@@ -248,8 +269,14 @@ def predict(
         raise DpalError("Images are predicted in Python: dpal.load(...).predict(array).")
     if made == "lines" and probabilities:
         made = "jsonl"
-    with tables.written(output, made) as write:
-        for rows in tables.read_batches(file, read, batch_size):
+    added = columns_added(model, probabilities)
+    with (
+        tables.opened(file, read, batch_size) as (columns, batches),
+        tables.written(output, made, columns and list(dict.fromkeys([*columns, *added]))) as write,
+    ):
+        if columns and model.records == "texts":
+            tables.column_of_texts(columns, text_column)
+        for rows in batches:
             write(
                 list(predicted(model, rows, text_column=text_column, probabilities=probabilities, precision=precision))
             )
@@ -263,12 +290,17 @@ def predicted(
     if model.records == "texts":
         name = tables.column_of_texts(rows[0], text_column)
         records = [row.get(name) for row in rows]
-    shares = model.predict_proba(records)
-    named = model.predict(records) if precision is None else model.predict_sure(records, precision)
-    leaders = named.tolist()
-    for row, label, share in zip(rows, leaders, shares.tolist(), strict=True):
-        added = {f"probability_{one}": value for one, value in zip(model.classes, share, strict=True)}
-        yield {**row, "predicted": list(label) if model.names_sets else label, **(added if probabilities else {})}
+    named, shares = model.predict_both(records)
+    if precision is not None:
+        named = model.predict_sure(records, precision, shares=shares)
+    names = columns_added(model, probabilities)
+    listed = shares.tolist() if probabilities else [()] * len(shares)
+    for row, label, share in zip(rows, named.tolist(), listed, strict=True):
+        yield {**row, **dict(zip(names, (list(label) if model.names_sets else label, *share), strict=True))}
+
+
+def columns_added(model: Model, probabilities: bool) -> list[str]:
+    return ["predicted", *(f"probability_{one}" for one in model.classes if probabilities)]
 
 
 @main.command()
@@ -312,12 +344,15 @@ def watch(job: str, site: Site) -> None:
 @main.command()
 @click.argument("project")
 @with_site
-def budget(project: str, site: Site) -> None:
+@shows(
+    lambda one: (
+        f"{one['scope']}: {amount_of(one, 'spent')} of {amount_of(one, 'limit')} spent, one {one['unit']}, "
+        f"{one['entries']} entries"
+    )
+)
+def budget(project: str, site: Site) -> Iterator[Any]:
     """Show the limit of each account of PROJECT and what is spent of it."""
-    for one in site.pages(f"projects/{quoted(project)}/ledger"):
-        limit = amount_of(one, "limit")
-        spent = amount_of(one, "spent")
-        click.echo(f"{one['scope']}: {spent} of {limit} spent, one {one['unit']}, {one['entries']} entries")
+    return site.pages(f"projects/{quoted(project)}/ledger")
 
 
 def amount_of(account: dict[str, Any], name: str) -> str:
@@ -329,14 +364,16 @@ def amount_of(account: dict[str, Any], name: str) -> str:
 @click.argument("project")
 @click.option("--records", type=int, help="Records to plan for; by default what the site plans for.")
 @with_site
-def plan(project: str, records: int | None, site: Site) -> None:
-    """Show what the budget of PROJECT still buys."""
-    planned = site.request("GET", f"projects/{quoted(project)}/plan", query={"records": records})
-    click.echo(
+@shows(
+    lambda planned: (
         f"{planned['releases']} releases, {planned['rounds']} rounds of {planned['questions']} questions and "
         f"{planned['labels']} labels for {planned['records']} records; choosing costs epsilon "
         f"{planned['choosing']:g}, one training {planned['training']:g}"
     )
+)
+def plan(project: str, records: int | None, site: Site) -> Any:
+    """Show what the budget of PROJECT still buys."""
+    return site.request("GET", f"projects/{quoted(project)}/plan", query={"records": records})
 
 
 @main.command()
@@ -360,8 +397,8 @@ def progress_of_files() -> Iterator[Callable[[str, int, int], None]]:
     yield tell
 
 
-managing.add_to(main, with_site, key_of, key_option)
-team.add_to(main, with_site)
+managing.add_to(main, with_site, shows, key_of, key_option)
+team.add_to(main, with_site, shows)
 
 if __name__ == "__main__":
     main()

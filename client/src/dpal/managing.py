@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from dpal import statement as statements
 from dpal.errors import DpalError, NotGenuine
 from dpal.files import write_whole
 from dpal.site import Site, quoted
+from dpal.team import follow
 
 REASON = click.option("--reason", prompt=True, help="Stays with it, and webhooks are told.")
 
@@ -19,12 +20,16 @@ REASON = click.option("--reason", prompt=True, help="Stays with it, and webhooks
 def add_to(
     group: click.Group,
     with_site: Callable[[Any], Any],
+    shows: Callable[..., Callable[[Any], Any]],
     key_of: Callable[[str | None, str | None], str],
     key_option: Callable[[Any], Any],
 ) -> None:
     """Put the commands into a group."""
-    for command in (channels, move, rollback, retire, diff, label, statement):
+    for command in (move, rollback, retire, label, statement, labels):
         group.command(command.__name__)(with_site(command))
+    none = "No channel points to a version yet; latest is the newest that is offered."
+    group.command("channels")(with_site(shows(_channel_line, empty=none)(channels)))
+    group.command("diff")(with_site(shows(_differences)(diff)))
     checked = click.option("--site", envvar="DPAL_SITE", help="Whose key is meant.")(key_option(audit))
 
     @functools.wraps(checked)
@@ -52,15 +57,14 @@ def audit(file: Path, public_key: str) -> None:
 
 
 @click.argument("project")
-def channels(project: str, site: Site) -> None:
+def channels(project: str, site: Site) -> Iterator[Any]:
     """List which version each channel of PROJECT is."""
-    said = False
-    for one in site.pages(f"projects/{quoted(project)}/channels"):
-        said = True
-        back = " (rolled back)" if one["rolled_back"] else ""
-        click.echo(f"{one['channel']:20}  {one['version']:4}{back}  {one['reason']}")
-    if not said:
-        click.echo("No channel points to a version yet; latest is the newest that is offered.")
+    return site.pages(f"projects/{quoted(project)}/channels")
+
+
+def _channel_line(one: Mapping[str, Any]) -> str:
+    back = " (rolled back)" if one["rolled_back"] else ""
+    return f"{one['channel']:20}  {one['version']:4}{back}  {one['reason']}"
 
 
 @click.argument("project")
@@ -96,18 +100,20 @@ def retire(project: str, version: int, reason: str, site: Site) -> None:
 @click.argument("project")
 @click.argument("before")
 @click.argument("after")
-def diff(project: str, before: str, after: str, site: Site) -> None:
+def diff(project: str, before: str, after: str, site: Site) -> Any:
     """Show what differs between two versions of PROJECT: numbers or channels."""
-    path = f"projects/{quoted(project)}/models/{quoted(after)}/differences/{quoted(before)}"
-    difference = site.request("GET", path)
-    click.echo(f"version {difference['before']} and version {difference['after']} of {project}")
-    for mark, names in (("+", difference["classes_added"]), ("-", difference["classes_removed"])):
-        for name in names:
-            click.echo(f"class {mark}{name}")
-    for one in difference["accuracy"]:
-        click.echo(f"accuracy on {one['dataset']}: {_interval(one['before'])} -> {_interval(one['after'])}")
-    for change in (*difference["guarantee"], *difference["configuration"], *difference["environment"]):
-        click.echo(f"{change['name']}: {_value(change['before'])} -> {_value(change['after'])}")
+    return site.request("GET", f"projects/{quoted(project)}/models/{quoted(after)}/differences/{quoted(before)}")
+
+
+def _differences(found: Mapping[str, Any]) -> str:
+    lines = [f"version {found['before']} and version {found['after']}"]
+    for mark, names in (("+", found["classes_added"]), ("-", found["classes_removed"])):
+        lines += [f"class {mark}{name}" for name in names]
+    for one in found["accuracy"]:
+        lines.append(f"accuracy on {one['dataset']}: {_interval(one['before'])} -> {_interval(one['after'])}")
+    for change in (*found["guarantee"], *found["configuration"], *found["environment"]):
+        lines.append(f"{change['name']}: {_value(change['before'])} -> {_value(change['after'])}")
+    return "\n".join(lines)
 
 
 def _value(value: Any) -> str:
@@ -167,6 +173,19 @@ def _answer(typed: str, asked: Mapping[str, Any]) -> str | dict[str, Any]:
         raise click.UsageError(f"At most {most or 1} of the classes.")
     places = [known[part] for part in chosen]
     return {"choice": places[0]} if most is None else {"choices": places}
+
+
+@click.argument("project")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--format", "form", default="jsonl", show_default=True, help="As the page Exports names them.")
+@click.option("--history", is_flag=True, help="Changed and withdrawn answers, too.")
+def labels(project: str, file: Path, form: str, history: bool, site: Site) -> None:
+    """Write all answers of PROJECT into FILE."""
+    job = site.request("POST", f"projects/{quoted(project)}/exports", body={"format": form, "history": history})
+    follow(site, job["id"])
+    made = site.request("GET", f"jobs/{quoted(job['id'])}")["export"]
+    write_whole(file, b"".join(site.file(f"/api/v1/{made['file']}")))
+    click.echo(f"The answers of {project} are in {file}.")
 
 
 @click.argument("project")

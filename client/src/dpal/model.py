@@ -89,27 +89,37 @@ class Model:
         records : sequence of str, or sequence of mapping, data frame or mapping of columns, or ndarray of uint8
             Texts, rows of the declared columns, or images of shape (n, height, width), as the project holds.
         """
+        return self.predict_both(records)[0]
+
+    def predict_both(self, records: Any) -> tuple[NDArray[np.str_] | NDArray[np.object_], Rows]:
+        """Return what `predict` and `predict_proba` return, computed in one pass."""
+        shares, leaders = [np.empty((0, len(self.classes)))], [np.empty(0, dtype=np.intp)]
+        for values in self._values(records):
+            shares.append(self._probabilities(values))
+            leaders.append(_leaders(values))
+        found = np.concatenate(shares)
         if self._names_sets:
-            return self._sets(self.predict_proba(records), np.full(len(self.classes), 0.5))
-        leaders = [_leaders(values) for values in self._values(records)]
-        named: NDArray[np.str_] = self.classes_[np.concatenate([np.empty(0, dtype=np.intp), *leaders])]
-        return named
+            return self._sets(found, np.full(len(self.classes), 0.5)), found
+        named: NDArray[np.str_] = self.classes_[np.concatenate(leaders)]
+        return named, found
 
     def predict_proba(self, records: Any) -> Rows:
         """Return the probability of each class for each record, shape (n, classes); records as in `predict`.
 
         Where `names_sets` each probability stands for itself, and they do not add up to one.
         """
-        found = [self._probabilities(values) for values in self._values(records)]
-        return np.concatenate([np.empty((0, len(self.classes))), *found])
+        return self.predict_both(records)[1]
 
-    def predict_sure(self, records: Any, precision: float) -> NDArray[np.str_] | NDArray[np.object_]:
+    def predict_sure(
+        self, records: Any, precision: float, *, shares: Rows | None = None
+    ) -> NDArray[np.str_] | NDArray[np.object_]:
         """Return the likeliest class where the model is sure enough of it, and an empty text elsewhere, shape (n,).
 
         Where `names_sets`, a tuple of all classes it is sure enough of.
 
         How sure is enough for this precision of a class was found on the public test sets there were at the release; a
-        class that never reached it is never named. Records as in `predict`.
+        class that never reached it is never named. Records as in `predict`; `shares` are their probabilities, if
+        computed before.
         """
         thresholds = _json(self.files["thresholds.json"]) if "thresholds.json" in self.files else {"wanted": []}
         places = [place for place, wanted in enumerate(thresholds["wanted"]) if wanted >= precision]
@@ -122,7 +132,7 @@ class Model:
             raise NotFitting(f"This release has thresholds for other precisions: {known}.")
         rows = [thresholds["classes"][name][places[0]] for name in self.classes]
         least = np.array([np.inf if row is None else row["threshold"] for row in rows])
-        shares = self.predict_proba(records)
+        shares = self.predict_proba(records) if shares is None else shares
         if self._names_sets:
             return self._sets(shares, least - TOLERANCE)
         leaders = shares.argmax(axis=1)

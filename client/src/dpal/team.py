@@ -1,5 +1,6 @@
 """Commands of whoever runs a project: people, limits, its state, tables, and work in hand."""
 
+import operator
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -31,18 +32,23 @@ def follow(site: Site, job: str) -> None:
 ROLES = click.Choice(["annotator", "reviewer", "engineer", "manager"])
 
 
-def add_to(group: click.Group, with_site: Callable[[Any], Any]) -> None:
+def add_to(group: click.Group, with_site: Callable[[Any], Any], shows: Callable[..., Callable[[Any], Any]]) -> None:
     """Put the commands into a group."""
-    for command in (people, invite, limit, decide, state, table, work):
+    for command in (invite, limit, decide, table):
         group.command(command.__name__)(with_site(command))
+    for listed, line in ((people, _person_line), (work, _work_line), (state, operator.itemgetter("state"))):
+        group.command(listed.__name__)(with_site(shows(line)(listed)))
 
 
 @click.argument("project")
-def people(project: str, site: Site) -> None:
+def people(project: str, site: Site) -> Any:
     """List who takes part in PROJECT, role by role."""
-    for one in site.request("GET", f"projects/{quoted(project)}/members"):
-        by = ", ".join(one["groups"])
-        click.echo(f"{one['username']:30}  {one['role']:10}  {one['labels']:8} labels{f'  by {by}' if by else ''}")
+    return site.request("GET", f"projects/{quoted(project)}/members")
+
+
+def _person_line(one: Mapping[str, Any]) -> str:
+    by = ", ".join(one["groups"])
+    return f"{one['username']:30}  {one['role']:10}  {one['labels']:8} labels{f'  by {by}' if by else ''}"
 
 
 @click.argument("project")
@@ -94,20 +100,21 @@ def decide(project: str, request: int, decision: Any, site: Site) -> None:
 
 @click.argument("project")
 @click.argument("wanted", type=click.Choice(["active", "paused"]), required=False)
-def state(project: str, wanted: Any, site: Site) -> None:
+def state(project: str, wanted: Any, site: Site) -> Any:
     """Show whether PROJECT is active, or pause it, or let it go on."""
     path = f"projects/{quoted(project)}"
-    found = site.request("POST", f"{path}/state", body={"state": wanted}) if wanted else site.request("GET", path)
-    click.echo(found["state"])
+    return site.request("POST", f"{path}/state", body={"state": wanted}) if wanted else site.request("GET", path)
 
 
 @click.argument("project")
-def work(project: str, site: Site) -> None:
+def work(project: str, site: Site) -> Any:
     """List jobs, rounds and trainings of PROJECT, newest first, and how far they are."""
-    for one in site.request("GET", f"projects/{quoted(project)}/work"):
-        far = f"{one['done']} of {one['total']}" if one["total"] else ""
-        said = one["error"] or far
-        click.echo(f"{one['kind']:8}  {one['id']:36}  {one['state']:10}  {one['title']}{f': {said}' if said else ''}")
+    return site.request("GET", f"projects/{quoted(project)}/work")
+
+
+def _work_line(one: Mapping[str, Any]) -> str:
+    said = one["error"] or (f"{one['done']} of {one['total']}" if one["total"] else "")
+    return f"{one['kind']:8}  {one['id']:36}  {one['state']:10}  {one['title']}{f': {said}' if said else ''}"
 
 
 @click.argument("project")

@@ -1,4 +1,5 @@
 import base64
+import gzip
 import hashlib
 import json
 import stat
@@ -279,8 +280,11 @@ def test_parquet_in_batches_and_back(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "content", "sentence"),
     [
-        ("csv", "a,b\n1\n", "Line 2 of .* has more or fewer cells"),
-        ("csv", 'a,b\n1,2\n"x"y,2\n', "After line 2 of .* comes no CSV"),
+        ("csv", "a,b\n1\n", "Line 2 of .* has 1 cells, not 2"),
+        ("csv", "a;b\n1;2\n\n1,2\n", "Line 4 of .* has 1 cells, not 2"),
+        ("tsv", "a\ta\n1\t2\n", "must name its columns, each once"),
+        ("csv.gz", "a\n", "is not a whole gzip file"),
+        ("csv", 'a,b\n1,2\n"x"y,2\n', "Line 3 of .* is no CSV"),
         ("jsonl", '{"a": 1}\n{"a"\n', "Line 2 of .* is no JSON"),
         ("jsonl", "[1]\n", "Line 1 of .* is neither an object nor a text"),
         ("parquet", "text\n", "cannot be read as Parquet"),
@@ -291,7 +295,43 @@ def test_bad_tables_are_named_by_line(tmp_path, kind, content, sentence):
     path = tmp_path / f"bad.{kind}"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(errors.NotFitting, match=sentence):
-        list(tables.read_batches(str(path), kind, 1))
+        rows_of(path)
+
+
+def rows_of(path):
+    with tables.opened(str(path), tables.format_of(str(path), None), 1) as (_, batches):
+        return [row for batch in batches for row in batch]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "text,n\nb c,1\n"),
+        ("a.csv", "\ufefftext;n\r\nb c;1\r\n"),
+        ("a.tsv", "text\tn\nb c\t1\n"),
+        ("a.TSV.gz", "text\tn\nb c\t1\n"),
+        ("a.csv.gz", 'text|n\n"b c"|1\n'),
+        ("a.jsonl.gz", '{"text": "b c", "n": "1"}\n'),
+    ],
+)
+def test_a_table_means_the_same_in_every_form(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    assert rows_of(path) == [{"text": "b c", "n": "1"}]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_a_table_without_rows_keeps_its_columns(tmp_path, kind):
+    write(tmp_path / "release")
+    (tmp_path / "new.csv").write_text("text,n\n")
+    arguments = ["predict", str(tmp_path / "release"), str(tmp_path / "new.csv"), "--folder", "--public-key", KEY]
+    done = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / f"out.{kind}")])
+    assert done.exit_code == 0, done.output
+    with tables.opened(str(tmp_path / f"out.{kind}"), kind, 1) as (columns, batches):
+        assert (columns, list(batches)) == (["text", "n", "predicted"], [])
+    (tmp_path / "new.csv").write_text("words,n\n")
+    refused = CliRunner().invoke(main, arguments)
+    assert "There is no column text, only words, n" in refused.output
 
 
 def test_what_is_missing_is_named_as_the_package_declares_it():
