@@ -5,6 +5,7 @@ from celery import shared_task
 from annotation.data.services import datasets, drafts, exports, import_parts, retention, streams
 from annotation.gates import services as gates
 from annotation.people.services import letters
+from annotation.projects.services import drafts as openings
 from annotation.questions.services import queue
 from annotation.review import services as comparing
 from annotation.work.services import idempotency, jobs, looks
@@ -48,8 +49,9 @@ def forget_read_uploads_task() -> None:
 
 @shared_task
 def forget_old_drafts_task() -> None:
-    """Throw away uploads nobody came back to."""
+    """Throw away uploads and new projects that nobody came back to."""
     drafts.forget_old_drafts()
+    openings.forget_old_drafts()
 
 
 @shared_task

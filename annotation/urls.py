@@ -6,7 +6,7 @@ from annotation.budget import views as budget
 from annotation.data import views as data
 from annotation.gates import views as gates
 from annotation.people import views as people
-from annotation.projects.views import opening, settings
+from annotation.projects.views import drafts, opening, settings
 from annotation.questions.views import guidelines, label, labelling, own_answers
 from annotation.review import views as review
 
@@ -15,10 +15,9 @@ urlpatterns = [
     # First, because it is asked for most.
     path("assignments/<uuid:assignment_id>/submit/", label.submit, name="submit"),
     path("", opening.project_list, name="projects"),
-    path("projects/new/", opening.choose_preset, name="choose_preset"),
+    path("projects/new/", drafts.new_project, name="new_project"),
+    path("projects/new/<uuid:draft_id>/", drafts.opening, name="opening"),
     path("projects/new/from-file/", settings.from_file, name="from_file"),
-    path("projects/new/<slug:preset>/", opening.new_project, name="new_project"),
-    path("projects/new/<slug:preset>/<slug:step>/", opening.wizard, name="wizard"),
     path("projects/<slug:slug>/", opening.project, name="project"),
     path("projects/<slug:slug>/state/", opening.set_state, name="set_state"),
     path("projects/<slug:slug>/beside/", opening.open_beside, name="open_beside"),

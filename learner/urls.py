@@ -12,9 +12,9 @@ from learner.simulation import views as plan_views
 
 app_name = "learner"
 urlpatterns = [
-    path("projects/new/<slug:preset>/budget/plan/", plan_views.draft_plan, name="draft_plan"),
+    path("projects/new/<uuid:draft_id>/plan/", plan_views.draft_plan, name="draft_plan"),
     path(
-        "projects/new/<slug:preset>/budget/plan/<str:fingerprint>.svg",
+        "projects/new/<uuid:draft_id>/plan/<str:fingerprint>.svg",
         plan_views.draft_plan_plot,
         name="draft_plan_plot",
     ),

@@ -1,4 +1,4 @@
-"""The doors by which a choice and its parameter are met: the wizard, the page of settings, and the API."""
+"""The doors by which a choice is met: the page that opens a project, the page of settings, and the API."""
 
 import json
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project
-from annotation.projects.forms.wizard import WizardStep
 from privacy.choices import Choice, Parameter
+from tests import openings
 from tests.clients import program_of
 from tests.declaring import fields_shown
 
@@ -25,26 +25,26 @@ def parameter_of(choice: type[Choice], name: str) -> Parameter:
     return found
 
 
-def choose_in_wizard(client: Client, choice: type[Choice], preset: str, around: Mapping[str, str] | None = None):
-    """Choose it where the wizard offers it, after `around` on the page of questions; return the page's address."""
-    questions = reverse("annotation:wizard", args=[preset, WizardStep.QUESTIONS])
-    client.post(questions, as_sent(client.get(questions), False) | dict(around or {}))
-    steps = [reverse("annotation:wizard", args=[preset, step]) for step in (WizardStep.QUESTIONS, WizardStep.MODEL)]
-    url, *_ = [step for step in steps if choice.label in client.get(step).content.decode()]
-    client.post(url, as_sent(client.get(url), False) | {choice.kind.key: choice.name})
+def choose_on_opening(client: Client, choice: type[Choice], preset: str, around: Mapping[str, str] | None = None):
+    """Choose it on the page that opens a project, after `around`; return the page's address."""
+    url = openings.begin(client, preset)
+    client.post(url, openings.sent_by(client.get(url)) | dict(around or {}))
+    assert choice.label in client.get(url).content.decode()
+    client.post(url, openings.sent_by(client.get(url)) | {choice.kind.key: choice.name})
     return url
 
 
-def wizard_asks_for(client: Client, choice: type[Choice], name: str, preset: str, *, wrong, rule: str, around=None):
+def opening_asks_for(client: Client, choice: type[Choice], name: str, preset: str, *, wrong, rule: str, around=None):
     """It shows the parameter's default and texts, and refuses a wrong value; return the names of the other fields."""
-    url = choose_in_wizard(client, choice, preset, around)
+    url = choose_on_opening(client, choice, preset, around)
     page, declared = client.get(url), parameter_of(choice, name)
-    assert fields_shown(page)[name] in (declared.default, str(declared.default))
+    shown = openings.sent_by(page)
+    assert shown[name] in (declared.default, str(declared.default))
     assert declared.label in page.content.decode()
     assert declared.help in page.content.decode()
-    refused = client.post(url, as_sent(page, False) | {name: str(wrong)})
+    refused = client.post(url, shown | {name: str(wrong), "open": "1"})
     assert (refused.status_code, rule in refused.content.decode()) == (422, True)
-    return fields_shown(page).keys() - {name}
+    return page.context["form"].fields.keys() - {name}
 
 
 def settings_page_changes(client: Client, project: Project, choice: type[Choice], name: str, value, *, wrong) -> None:

@@ -15,9 +15,8 @@ REVIEWERS = "L---+--+"
 ONLY_ANNOTATORS, ONLY_MANAGERS = "L-+xx-+x", "L--x+---"
 PAGES = {
     "annotation:projects": "L+++++++",
-    "annotation:choose_preset": "Lxxxx+xx",
     "annotation:new_project": "Lxxxx+xx",
-    "annotation:wizard": "Lxxxx+xx",
+    "annotation:opening": "Lxxxx-xx",
     "annotation:open_beside": "Lxxxx-xx",
     "annotation:project": MEMBERS,
     "annotation:set_state": MANAGERS,
@@ -150,7 +149,7 @@ PAGES = {
     "learner:preview_forget": MANAGERS,
     "learner:forget_now": MANAGERS,
     "learner:releases": INSIDE,
-    "learner:draft_plan": "Lxxxx+xx",
+    "learner:draft_plan": "Lxxxx-xx",
     "learner:draft_plan_plot": "Lxxxx-xx",
     "learner:plan": MANAGERS,
     # Nobody has simulated under this name.

@@ -8,8 +8,7 @@ from annotation.models.history import Action
 
 # Each add-on adds its own.
 SENTENCES: dict[str, str | Promise] = {
-    "annotation:new_project": _("Opened a project"),
-    "annotation:wizard": _("Opened a project"),
+    "annotation:opening": _("Opened a project"),
     "annotation:set_state": _("Paused or resumed the project"),
     "annotation:settings": _("Changed name, question or time for one"),
     "annotation:retention": _("Changed how long things are kept"),

@@ -78,6 +78,7 @@ AGREED: Final = "agreed"
 PRICED: Final[Mapping[str, str]] = {
     "annotation:data": "an upload that is charged is looked at first, and uploaded by the button of that page",
     "annotation:preview": "on the button that uploads",
+    "annotation:opening": "on the button that opens the project",
     "annotation:register_table": "on the button that registers",
     "annotation:start_gate": "on the button beside the upload",
     "annotation:set_state": "on the button that resumes",

@@ -63,7 +63,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "numbers": form.numbers,
         "window": _window(form),
         "wanted": labels_of_first_model(project.settings),
-        "experts_url": reverse("annotation:new_project", args=["pool-experts"]),
+        "experts_url": reverse("annotation:new_project"),
         "upload": upload,
         "private": upload is not None and upload.role == DatasetRole.POOL,
         "side_by_side": [row["passing"] for row in rows if row["offer"] in best_of_each and row["passing"]],

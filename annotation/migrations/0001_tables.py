@@ -2033,6 +2033,39 @@ class Migration(FirstMigration):
             ],
         ),
         migrations.CreateModel(
+            name="OpeningDraft",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ("preset", models.CharField(max_length=40)),
+                ("typed", models.JSONField(default=dict)),
+                ("pool", models.FileField(blank=True, max_length=300, upload_to="")),
+                ("public", models.FileField(blank=True, max_length=300, upload_to="")),
+                (
+                    "files",
+                    models.JSONField(
+                        default=dict, help_text="Of each file its name, how it is written, and its columns."
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
+                (
+                    "beside",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="CrowdParticipant",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),

@@ -54,3 +54,17 @@ class UploadDraft(NumberedModel):
     start_epsilon = models.FloatField(null=True, blank=True)
     mapping = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+
+class OpeningDraft(NumberedModel):
+    """A project that is not opened yet: what was typed, and the files it would begin with."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    preset = models.CharField(max_length=40)
+    typed = models.JSONField(default=dict)
+    beside = models.ForeignKey("annotation.Project", models.CASCADE, null=True, blank=True, related_name="+")
+    pool = models.FileField(max_length=300, blank=True)
+    public = models.FileField(max_length=300, blank=True)
+    files = models.JSONField(default=dict, help_text="Of each file its name, how it is written, and its columns.")
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)

@@ -31,8 +31,8 @@ from annotation.projects.forms.configuration import (
     read_file,
     setting_differences,
 )
+from annotation.projects.forms.drafts import arrival_of, draft_form, sharing_terms
 from annotation.projects.forms.settings import KindForm, SettingsForm
-from annotation.projects.forms.wizard import arrival_of, draft_form, sharing_terms
 from annotation.projects.services import classes, configuring, kinds, opening
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import (
@@ -192,7 +192,7 @@ class ConfigurationFileIO(Answer, reads=Reads.MANAGED):
 
     format: str = Field(description='Always "dpal-configuration".')
     format_version: int
-    preset: str
+    preset: str = Field(json_schema_extra={"enum": list(PRESETS)})
     settings: dict[str, Any] = Field(max_length=200)
 
 

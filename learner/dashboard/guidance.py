@@ -103,7 +103,7 @@ class ActKind(TextChoices):
     ASSIGN_ANEW = "assign_anew", _("Assign the questions anew")
     SET_ASIDE = "set_aside", _("Set the questions aside")
     LABEL = "label", _("Open the label page")
-    CLOSE_BLOCK = "close_block", _("Close the block early")
+    CLOSE_BLOCK = "close_block", _("Train now")
     TRAIN_ON_FEW = "train_on_few", _("Train on what there is")
     RAISE_ANSWERS = "raise_answers", _("Raise the annotation budget")
     RAISE_LIMIT = "raise_limit", _("Change the limit")
@@ -373,7 +373,12 @@ def _answers(project: Project) -> Obstacle:
             block=block.block,
         )
         if found is None:
-            return Obstacle(Blocker.BLOCK, sentence, (close,), block.closes_at)
+            answered = as_message(
+                "Every question of block {block} is answered: train now, and the date becomes public, or wait for its "
+                "time.",
+                block=block.block,
+            )
+            return Obstacle(Blocker.BLOCK, answered, (close,), block.closes_at)
         both = joined_messages(" ", [found.sentence, sentence])
         return replace(found, sentence=both, acts=(*found.acts, close), goes_on_at=block.closes_at)
     if found is not None:
@@ -529,7 +534,7 @@ def button_of(project: Project, act: Act, viewer: AbstractBaseUser | AnonymousUs
     if act.kind == ActKind.SEE_POPULATION:
         return Button(act.kind, label, reverse("annotation:population", args=[act.subject]), act.price)
     if act.kind == ActKind.BEGIN_WITH_EXPERTS:
-        return Button(act.kind, label, reverse("annotation:new_project", args=["pool-experts"]), act.price)
+        return Button(act.kind, label, reverse("annotation:new_project"), act.price)
     address, fields = SENT[act.kind](project.slug, act.subject, viewer)
     if act.price is not None:
         fields = fields | {charges.AGREED: charges.token_of(act.price)}

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -17,10 +18,10 @@ from annotation.access import managed_project
 from annotation.choices.presets import PRESETS
 from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
 from annotation.models import UNFINISHED, Arrival, Project
+from annotation.models.imports import OpeningDraft
 from annotation.people.identity import note_nothing, person_of
-from annotation.projects.forms.wizard import draft_form, step_of
+from annotation.projects.forms.drafts import draft_form
 from annotation.projects.services import opening
-from annotation.projects.views.opening import draft_of
 from learner.charts import pages as page_charts
 from learner.charts.geometry import Chart
 from learner.models.planning import PlanSimulation
@@ -77,26 +78,18 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
-def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
+def draft_plan(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """What the budget typed so far would buy: the project is opened, asked, and taken back before anybody sees it."""
-    if preset not in PRESETS:
-        raise Http404
-    form = draft_form(PRESETS[preset], draft_of(request, preset), assumed=True)
+    draft = _draft_of(request, draft_id)
+    form = draft_form(PRESETS[draft.preset], draft.typed, assumed=True)
     if not form.is_valid():
-        wrong = [
-            {"step": step_of(name), "label": form[name].label, "errors": errors}
-            for name, errors in form.errors.items()
-            if name in form.fields
-        ]
-        context: dict[str, Any] = {"preset": PRESETS[preset], "wrong": wrong, "other_errors": form.non_field_errors()}
-        return render(request, "learner/simulation/draft_plan.html", context, status=422)
-    settings = form.project_values()
-    with opening.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
+        return render(request, "learner/simulation/draft_plan.html", {"draft": draft, "wrong": form}, status=422)
+    with opening.rehearsed_project(preset=draft.preset, owner=draft.owner, **form.project_values()) as project:
         made = plan_of(project, request.POST or request.GET)
+    page = reverse("learner:draft_plan", args=[draft.pk])
     if request.method == "POST" and made.setup is not None:
-        return _simulate(request, made, project=None, page=reverse("learner:draft_plan", args=[preset]))
-    context = {"preset": PRESETS[preset]}
-    context |= _context(made, "learner:draft_plan_plot", preset)
+        return _simulate(request, made, project=None, page=page)
+    context: dict[str, Any] = {"draft": draft} | _context(made, "learner:draft_plan_plot", draft.pk)
     return render(request, "learner/simulation/draft_plan.html", context, status=200 if made.purchase else 422)
 
 
@@ -108,10 +101,9 @@ def plan_plot(request: HttpRequest, slug: str, fingerprint: str) -> HttpResponse
 
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
-def draft_plan_plot(request: HttpRequest, preset: str, fingerprint: str) -> HttpResponse:
+def draft_plan_plot(request: HttpRequest, draft_id: UUID, fingerprint: str) -> HttpResponse:
     """A simulation for a project that is not opened yet, as a picture; it is about nobody."""
-    if preset not in PRESETS:
-        raise Http404
+    _draft_of(request, draft_id)
     return _picture(fingerprint)
 
 
@@ -139,7 +131,7 @@ def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page
     return redirect(f"{page}?records={made.records}")
 
 
-def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
+def _context(made: Plan, plot_page: str, key: object) -> dict[str, Any]:
     setup = made.setup
     if setup is None:
         return {"form": made.form}
@@ -191,3 +183,7 @@ def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]
         "recommendation": estimates.recommendation(result),
         "rows": setup.simulated_records,
     }
+
+
+def _draft_of(request: HttpRequest, draft_id: UUID) -> OpeningDraft:
+    return get_object_or_404(OpeningDraft, pk=draft_id, owner=person_of(request))

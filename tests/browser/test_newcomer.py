@@ -58,12 +58,10 @@ def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     someone.fill(username="ada", password1="a long enough password", password2="a long enough password")
     someone.press("Make the account")
     someone.press("Open the first one")
-    someone.press("Choose Pool, expert labels")
-    someone.fill(name="Messages", question="Is this spam?", classes="spam\nham")
-    someone.press("Open the project")
-    page.set_input_files("[name=file]", {"name": "pool.csv", "mimeType": "text/csv", "buffer": POOL})
-    page.get_by_role("button", name="Upload", exact=True).click()
-    someone.steps.append("Upload")
+    page.set_input_files("[name=pool]", {"name": "messages.csv", "mimeType": "text/csv", "buffer": POOL})
+    someone.press("Look at the data")
+    someone.fill(question="Is this spam?", classes="spam\nham")
+    someone.press("Open project")
     someone.press("Answer questions myself")
     page.wait_for_url("**/people/")
     # The step after this one is called by what it finds: questions, or that they are being chosen.
@@ -74,7 +72,7 @@ def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     first_question(page)
     taken = time.monotonic() - began
     expect(page.get_by_text("Is this spam?").first).to_be_visible()
-    assert len(someone.steps) == 8, someone.steps
+    assert len(someone.steps) == 7, someone.steps
     assert taken < TWO_MINUTES
     assert User.objects.get().is_superuser
-    assert Project.objects.get().name == "Messages"
+    assert Project.objects.get().name == "messages"

@@ -12,8 +12,8 @@ from annotation.budget import services
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
 from annotation.people.services import limits, members
-from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
+from annotation.projects.services.drafts import start_draft
 from dpal_site.embedded.processes import Supervisor
 from privacy.ledger.selectors import guarantee
 from tests import axe
@@ -23,6 +23,7 @@ from tests.factories import open_messages, open_population, receive_upload
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+LETTERS = b"letter\n" + b"".join(b"please answer me soon, number %d\n" % n for n in range(50))
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height": 640}}
 
@@ -93,13 +94,13 @@ def test_pages_are_clean(
         bad_rows="keep_good",
         owner=manager,
     )
+    typed = {"name": "Calls", "question": "Which?", "classes": "a\nb"}
+    begun = [start_draft(owner=manager, preset=preset, typed=typed).pk for preset in ("voice-crowd", "pool-experts")]
     paths = [
         reverse("annotation:projects"),
-        reverse("annotation:choose_preset"),
-        reverse("annotation:new_project", args=["voice-crowd"]),
-        reverse("annotation:new_project", args=["pool-experts"]),
-        *(reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep),
-        reverse("learner:draft_plan", args=["voice-crowd"]),
+        reverse("annotation:new_project"),
+        *(reverse("annotation:opening", args=[each]) for each in begun),
+        *(reverse("learner:draft_plan", args=[each]) for each in begun),
         reverse("learner:overview", args=[project.slug]),
         reverse("learner:dashboard", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),
@@ -168,46 +169,38 @@ def test_pages_are_clean(
 
 def test_a_form_with_errors_is_clean_and_names_them(page: "Page", live_site: Supervisor, manager: User, log_in) -> None:
     log_in(manager)
-    page.goto(live_site.url + reverse("annotation:new_project", args=["pool-experts"]))
+    page.goto(live_site.url + reverse("annotation:new_project"))
+    page.get_by_role("button", name="Choose Pool, expert labels").click()
     page.fill("[name=name]", "Invoices")
     page.fill("[name=question]", "Is this fraud?")
     page.fill("[name=classes]", "only one")
-    page.get_by_role("button", name="Open the project").click()
+    page.get_by_role("button", name="Open project").click()
     assert page.locator("[role=alert]").inner_text().count("2 to 1,000") == 1
     assert axe.violations(page) == []
 
 
-def test_a_project_opens_step_by_step_without_javascript(
+def test_a_project_opens_without_javascript(
     browser: "Browser", live_site: Supervisor, manager: User, project: Project
 ) -> None:
-    """By going on and back: what was typed stays, a combination without a proof is refused with the rule."""
+    """A combination without a proof is refused with its rule, and what was typed stays."""
     context = browser.new_context(java_script_enabled=False)
     client = browser_of(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     page = context.new_page()
-    page.goto(live_site.url + reverse("annotation:choose_preset"))
-    page.get_by_role("link", name="Step by step Pool, expert labels").click()
-    page.get_by_label("everything of one contributor").check()
-    page.get_by_role("button", name="Continue").click()
-    assert page.get_by_role("alert").inner_text().count("has no proof") == 1
-    page.get_by_label("one record").check()
-    page.get_by_role("button", name="Continue").click()
-    page.fill("[name=name]", "Letters")
+    page.goto(live_site.url + reverse("annotation:new_project"))
+    page.set_input_files("[name=pool]", {"name": "letters.csv", "mimeType": "text/csv", "buffer": LETTERS})
+    page.get_by_role("button", name="Look at the data").click()
+    page.get_by_label("Use of column letter").select_option("text")
     page.fill("[name=question]", "Is this urgent?")
-    page.get_by_role("button", name="Back").click()
-    page.get_by_role("heading", name="Who is protected from whom").wait_for()
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Open project").click()
+    assert page.get_by_role("alert").inner_text().count("Classes") == 1
     assert page.input_value("[name=question]") == "Is this urgent?"
     page.fill("[name=classes]", "urgent\nnot")
-    for heading in ("What is asked", "The model", "The budget"):
-        page.get_by_role("button", name="Continue").click()
-        page.get_by_role("heading", name=heading).wait_for()
-    page.check("[name=level][value=moderate]")
-    page.get_by_role("button", name="Continue").click()
-    page.get_by_role("button", name="Open the project").click()
-    page.wait_for_url("**/projects/letters/data/")
-    assert guarantee(Project.objects.get(slug="letters").pool_account).epsilon_limit == 3
+    page.check("[name=level][value=loose]")
+    page.get_by_role("button", name="Open project").click()
+    page.wait_for_url("**/projects/letters/overview/")
+    assert guarantee(Project.objects.get(slug="letters").pool_account).epsilon_limit == 4
     context.close()
 
 
@@ -223,18 +216,20 @@ def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Su
     page.locator("text=Open the first one").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/projects/new/")
-    page.get_by_role("link", name="Choose Pool, expert labels").focus()
+    page.get_by_role("button", name="Choose Pool, expert labels").focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/new/pool-experts/")
+    page.get_by_role("heading", name="4. How much privacy?").wait_for()
     page.locator("[name=name]").focus()
     page.keyboard.type("Messages")
     page.keyboard.press("Tab")
     page.keyboard.type("Is this spam?")
     page.keyboard.press("Tab")
+    page.locator("[name=classes]").focus()
     page.keyboard.type("spam\nham")
-    page.locator("[name=name]").focus()
+    page.get_by_role("button", name="Open project").focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/projects/messages/data/")
+    page.wait_for_url("**/projects/messages/overview/")
+    page.goto(live_site.url + "/projects/messages/data/")
     page.set_input_files("[name=file]", {"name": "pool.csv", "mimeType": "text/csv", "buffer": b"text\nhello\n"})
     page.get_by_role("button", name="Upload").focus()
     page.keyboard.press("Enter")

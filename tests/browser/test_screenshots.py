@@ -17,10 +17,9 @@ from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS
 from annotation.data.services import drafts
 from annotation.models import Membership, Role
-from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
-from tests import learning
+from tests import learning, raw_files
 from tests.clients import browser_of
 from tests.factories import make_user
 
@@ -143,15 +142,6 @@ def by_chance() -> dict[str, Any]:
     return settings | planned_settings({**preset.defaults, **around, **settings})
 
 
-def fill_wizard(page: "Page", address: str) -> None:
-    page.goto(address)
-    page.fill("[name=name]", "Bank messages")
-    page.fill("[name=question]", QUESTION)
-    page.fill("[name=classes]", "\n".join(TOPICS))
-    page.get_by_role("button", name="Continue").click()
-    page.get_by_role("heading", name="What is asked").wait_for()
-
-
 def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     folder = Path(os.environ.get("DPAL_SCREENSHOTS") or tmp_path)
     manager = make_user("ada")
@@ -186,6 +176,10 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     client = browser_of(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    brought = raw_files.many_classes()
+    files = {"pool": SimpleUploadedFile(brought.pool_name, brought.pool)}
+    files["public"] = SimpleUploadedFile(brought.public_name, brought.public)
+    opening_page = client.post(reverse("annotation:new_project"), files)["Location"]
     wanted = {
         "label": (reverse("annotation:label", args=[asking.slug]), DESK, "light"),
         "label-phone": (reverse("annotation:label", args=[asking.slug]), PHONE, "dark"),
@@ -195,12 +189,9 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
         "dashboard": (reverse("learner:dashboard", args=[project.slug]), TALL, "light"),
         "dashboard-phone": (reverse("learner:dashboard", args=[project.slug]), PHONE, "dark"),
         "preview": (reverse("annotation:preview", args=[project.slug, draft.pk]), DESK, "light"),
-        **{
-            f"wizard-{step}": (reverse("annotation:wizard", args=["pool-experts", step]), DESK, "light")
-            for step in (WizardStep.PROTECTION, WizardStep.QUESTIONS, WizardStep.BUDGET, WizardStep.CHECK)
-        },
+        "opening": (opening_page, TALL, "light"),
+        "opening-phone": (opening_page, PHONE, "dark"),
     }
-    fill_wizard(page, live_site.url + reverse("annotation:wizard", args=["pool-experts", WizardStep.TASK]))
     for name, (address, size, scheme) in wanted.items():
         page.set_viewport_size(size)  # type: ignore[arg-type]
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]

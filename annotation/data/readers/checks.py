@@ -66,8 +66,8 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
             layout.contributor, lambda cell: read_contributor(cell, required=required)
         )
     if layout.label:
-        places = {name: place for place, name in enumerate(layout.classes)}
-        labels = convert(layout.label, lambda cell: stored_label(cell, places, layout.sets))
+        places, mark = layout.places, layout.separator
+        labels = convert(layout.label, lambda cell: stored_label(cell, places, layout.sets, separator=mark))
     if layout.owner_id or layout.metadata:
         kept = {name: convert(name, read_owner_cell) for name in (layout.owner_id, *layout.metadata) if name}
         metadata = [
@@ -81,9 +81,10 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
 
 
 def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
+    """Return a batch without some of its good rows."""
     kept = [index for index in range(batch.count) if index not in dropped]
 
-    def pick(column: list[Any] | None) -> list[Any] | None:
+    def pick(column: Sequence[Any] | None) -> list[Any] | None:
         return None if column is None else [column[index] for index in kept]
 
     pixels = None if batch.pixels is None else batch.pixels[kept]
@@ -95,6 +96,8 @@ def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
         pick(batch.labels),
         pixels,
         pick(batch.metadata),
+        batch.bad,
+        pick(batch.pictures),
     )
 
 
@@ -129,12 +132,12 @@ def read_label(cell: Any, places: Mapping[str, int]) -> int:
     return place
 
 
-def stored_label(cell: Any, places: Mapping[str, int], sets: NamesSeveral | None) -> int:
-    return read_label(cell, places) if sets is None else read_label_set(cell, places, sets)
+def stored_label(cell: Any, places: Mapping[str, int], sets: NamesSeveral | None, *, separator: str = "|") -> int:
+    return read_label(cell, places) if sets is None else read_label_set(cell, places, sets, separator=separator)
 
 
-def read_label_set(cell: Any, places: Mapping[str, int], sets: NamesSeveral) -> int:
-    named = [str(name).strip() for name in _names_in(cell, places)]
+def read_label_set(cell: Any, places: Mapping[str, int], sets: NamesSeveral, *, separator: str = "|") -> int:
+    named = [str(name).strip() for name in _names_in(cell, places, separator)]
     if any(name not in places for name in named):
         raise BadCell(NOT_A_CLASS)
     chosen = {places[name] for name in named}
@@ -145,7 +148,7 @@ def read_label_set(cell: Any, places: Mapping[str, int], sets: NamesSeveral) -> 
     return sets.stored(chosen)
 
 
-def _names_in(cell: Any, places: Mapping[str, int]) -> Sequence[Any]:
+def _names_in(cell: Any, places: Mapping[str, int], separator: str) -> Sequence[Any]:
     if cell is None or cell == "":
         return ()
     if isinstance(cell, list | tuple):
@@ -159,7 +162,7 @@ def _names_in(cell: Any, places: Mapping[str, int]) -> Sequence[Any]:
         except (ValueError, RecursionError):
             raise BadCell(NOT_A_CLASS) from None
         return found if isinstance(found, list) else (text,)
-    return text.split("|")
+    return text.split(separator)
 
 
 def _column_rule(column: Mapping[str, Any]) -> Convert:

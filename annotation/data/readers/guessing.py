@@ -65,12 +65,16 @@ def _take_features(layout: Layout, free: list[str]) -> dict[str, str]:
 def _first(names: Sequence[str], among: Sequence[str]) -> str | None:
     plain: dict[str, str] = {}
     for name in among:
-        plain.setdefault(_plain(name), name)
+        plain.setdefault(plain_name(name), name)
     return next(
-        (name if name in among else plain[_plain(name)] for name in names if name in among or _plain(name) in plain),
+        (
+            name if name in among else plain[plain_name(name)]
+            for name in names
+            if name in among or plain_name(name) in plain
+        ),
         None,
     )
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()

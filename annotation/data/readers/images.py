@@ -215,7 +215,7 @@ class ImageArchiveReader:
         return run(read_images, self._file, self._limits, **asked, **self._arguments)
 
     def batches(self) -> Iterator[RowBatch]:
-        places = {name: place for place, name in enumerate(self._layout.classes)}
+        places = self._layout.places
         skipped: dict[int, str] = {}
         whole = line = reached = 0
         careful = False

@@ -56,6 +56,10 @@ class Layout:
         Take the answers of this person alone: an address or a number, as the export names them.
     sets : NamesSeveral, optional
         Where a label is a set of classes: how many it may hold.
+    spelled : mapping
+        Other spellings of classes in the file, with the class that each stands for.
+    separator : str
+        Stands between several classes in one cell.
     pictures : bool
         Whether a picture to look at is kept of each image that its values do not show as it is.
     """
@@ -83,11 +87,19 @@ class Layout:
     answers: AnswersKept = "majority"
     annotator: str | None = None
     sets: NamesSeveral | None = None
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    separator: str = "|"
     pictures: bool = False
 
     @property
     def image_shape(self) -> tuple[int, ...]:
         return (self.height, self.width, 3) if self.colour else (self.height, self.width)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Position of each class by its names in the file."""
+        own = {name: place for place, name in enumerate(self.classes)}
+        return {value: own[name] for value, name in self.spelled.items() if name in own} | own
 
     def source_of(self, declared: str) -> str:
         return self.sources.get(declared, declared)

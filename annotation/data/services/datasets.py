@@ -4,6 +4,7 @@ import gc
 import hashlib
 import logging
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -103,6 +104,7 @@ def _names_somebody_forgotten(dataset: Dataset) -> bool:
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
+LOOK_AGAIN_SECONDS = 0.1
 # A file whose reading was cancelled waits so long to be read again.
 CANCELLED_KEPT = timedelta(days=7)
 UploadProgress = Callable[[int, int, int], None]
@@ -233,6 +235,8 @@ def _read(
 ) -> None:
     layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
     kept = str(dataset.upload.name)
+    if dataset.mapping.get("without_public"):
+        _read_public_first(dataset, lease)
     with ExitStack() as stack:
         comparison = shared_rows.ComparedRows(dataset)
         file = stack.enter_context(default_storage.open(kept))
@@ -286,6 +290,15 @@ def _read(
         _finish(dataset, job, rows, report, file.size)
 
 
+def _read_public_first(pool: Dataset, lease: attempts.Lease) -> None:
+    """Return once no other upload of the project is on its way whose rows the pool is to be without."""
+    coming = Dataset.objects.filter(project=pool.project_id, state=DatasetState.RECEIVING).exclude(role=pool.role)
+    while (other := coming.order_by("pk").first()) is not None:
+        import_dataset(job_id=other.job_id)
+        lease.check()
+        time.sleep(LOOK_AGAIN_SECONDS)
+
+
 def _copy(
     upload: Upload,
     dataset: Dataset,
@@ -305,9 +318,10 @@ def _copy(
         else:
             copy = stack.enter_context(copied_into(RECORDS, RECORD_COLUMNS))
             writer = RecordWriter(copy, dataset_id=dataset.pk)
-        for batch in upload.batches():
+        for read in upload.batches():
             lease.check()
-            report.add(batch.bad)
+            report.add(read.bad)
+            batch = comparison.unshared(read)
             if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
                 continue  # nothing will be stored, but all bad rows are counted
             writer.write(batch)

@@ -167,10 +167,11 @@ def _read(part: ImportPart, sink: Sink, check: Check | None) -> None:
         file = cast(BinaryIO, stored)
         upload = Upload(file, kept, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES)
         reader = PartReader(upload, file, first=part.first, stop=part.stop)
-        for batch in reader.batches():
+        for read in reader.batches():
             if check:
                 check()
-            report.add(batch.bad)
+            report.add(read.bad)
+            batch = comparison.unshared(read)
             rows += batch.count
             if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
                 continue  # nothing will be kept, but all bad rows are counted

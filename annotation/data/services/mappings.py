@@ -21,8 +21,12 @@ from privacy.wording import as_message
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})
 NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
-MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers", "metadata"}
+MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers", "metadata", "values", "separator", "without_public"}
 MOST_METADATA = 20
+TEXTS_BY_NAME = {
+    "features": "features: must name a column of the file for each declared column",
+    "values": "values: must name a class for each value",
+}
 
 
 BEHIND_A_GATE = as_message(
@@ -44,7 +48,9 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     `metadata` those that people read beside a record; `features` says for declared columns what the file calls them. Of
     delimited files `has_header`, the `columns` where there is none, `delimiter` and `quoting` say how they are written,
     of any text its `encoding`, and `sheet` names one of a workbook. Of Label Studio's tasks `label` names a control,
-    `answers` whether the majority counts or only what is marked as true, `annotator` whose count.
+    `answers` whether the majority counts or only what is marked as true, `annotator` whose count. `values` gives the
+    class that another spelling of a label stands for, `separator` what stands between several labels in one cell, and
+    `without_public` leaves rows of a pool out that public data hold, too.
     """
     if unknown := mapping.keys() - MAPPING_KEYS:
         raise InvalidUpload(as_message("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
@@ -64,9 +70,10 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
         raise InvalidUpload("metadata: must be a list of columns")
     if len(kept) > MOST_METADATA or len(set(kept)) < len(kept):
         raise InvalidUpload(as_message("metadata: takes {most} columns at most, each once", most=MOST_METADATA))
-    features = mapping.get("features", {})
-    if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
-        raise InvalidUpload("features: must name a column of the file for each declared column")
+    for key, rule in TEXTS_BY_NAME.items():
+        found = mapping.get(key, {})
+        if not isinstance(found, Mapping) or not all(isinstance(one, str) and one for one in found.values()):
+            raise InvalidUpload(rule)
     if mapping.get("answers", "majority") not in get_args(AnswersKept):
         raise InvalidUpload(as_message("answers: must be one of {possible}", possible=", ".join(get_args(AnswersKept))))
 
@@ -85,15 +92,16 @@ def _check_reading(mapping: Mapping[str, Any]) -> None:
         raise InvalidUpload(as_message("encoding: must be one of {possible}", possible=", ".join(Encoding)))
     if "sheet" in mapping and not (isinstance(mapping["sheet"], str) and mapping["sheet"]):
         raise InvalidUpload("sheet: must be the name of a sheet")
-    for key in ("has_header", "quoting"):
+    for key in ("has_header", "quoting", "without_public"):
         if not isinstance(mapping.get(key, True), bool):
             raise InvalidUpload(as_message("{key}: must be true or false", key=key))
     columns = mapping.get("columns", [])
     if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
         raise InvalidUpload("columns: must be a list of names")
-    delimiter = mapping.get("delimiter", ",")
-    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n'):
-        raise InvalidUpload("delimiter: must be one character, neither a quote nor a line end")
+    for key in ("delimiter", "separator"):
+        mark = mapping.get(key, ",")
+        if not (isinstance(mark, str) and len(mark) == 1 and mark not in '"\r\n'):
+            raise InvalidUpload(as_message("{key}: must be one character, neither a quote nor a line end", key=key))
 
 
 def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
@@ -153,6 +161,8 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
         sets=kind if isinstance(kind, NamesSeveral) else None,
+        spelled=dict(mapping.get("values", {})),
+        separator=mapping.get("separator", "|"),
         # Behind a gate people see what it counted, which is those values; those who see records see the picture.
         pictures=project.data_kind == DataKind.IMAGE and project.oracle == Oracle.TRUSTED,
     )

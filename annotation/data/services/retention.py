@@ -26,7 +26,7 @@ from annotation.models import (
     Report,
 )
 from annotation.models.history import Action, ProjectChange
-from annotation.models.imports import UploadDraft
+from annotation.models.imports import OpeningDraft, UploadDraft
 from annotation.models.retention import Retention, SlotMark
 from annotation.work.services import files
 
@@ -38,6 +38,7 @@ def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
     """Delete files no upload knows, whose receiver died before it was stored; return how many."""
     owned = {name for pair in Dataset.objects.values_list("upload", "pixels").iterator() for name in pair if name}
     owned |= set(UploadDraft.objects.values_list("upload", flat=True))
+    owned |= {name for pair in OpeningDraft.objects.values_list("pool", "public") for name in pair}
     owned |= pool_files.known_files()
     deleted = 0
     for name in _kept_files():
@@ -45,7 +46,8 @@ def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
             continue
         # Its upload may have been stored since the others were listed.
         stored = Dataset.objects.filter(Q(upload=name) | Q(pixels=name)).exists() or pool_files.is_known(name)
-        if not stored and not UploadDraft.objects.filter(upload=name).exists():
+        stored |= UploadDraft.objects.filter(upload=name).exists()
+        if not stored and not OpeningDraft.objects.filter(Q(pool=name) | Q(public=name)).exists():
             default_storage.delete(name)
             deleted += 1
     return deleted

@@ -21,6 +21,7 @@ from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
 
 from annotation.data.pixels import mapped_images
+from annotation.data.readers.checks import without
 from annotation.data.readers.digests import (
     Digests,
     image_digests,
@@ -74,21 +75,47 @@ class ComparedRows:
         self.compared = set(others_of(dataset).values_list("pk", flat=True)) if pool else set()
         self._known = digests_of_sets(self.compared)
         self._keeps = keep and (not pool or dataset.project.data_kind == DataKind.IMAGE)
+        self._leaves_out = pool and bool(dataset.mapping.get("without_public"))
         self._own: list[Digests] = []
         self.shared = False
+
+    def unshared(self, batch: RowBatch) -> RowBatch:
+        """Return the batch without rows of data of another role, where the upload leaves these out."""
+        if not (self._leaves_out and len(self._known) and batch.count):
+            return batch
+        shared = rows_among(self._digests(_values(batch)), self._known)
+        return without(batch, set(shared.tolist())) if len(shared) else batch
 
     def add(self, batch: RowBatch) -> None:
         if not self._keeps and (self.shared or not len(self._known)):
             return
         if not batch.count:
             return
-        digests = self._digests(next(rows for rows in (batch.pixels, batch.texts, batch.payloads) if rows is not None))
+        digests = self._digests(_values(batch))
         if self._keeps:
             self._own.append(digests)
         self.shared = self.shared or len(rows_among(digests, self._known)) > 0
 
     def own(self) -> Iterable[Digests]:
         return self._own or stored_digests(self._dataset)
+
+
+def _values(batch: RowBatch) -> Any:
+    return next(rows for rows in (batch.pixels, batch.texts, batch.payloads) if rows is not None)
+
+
+def count_shared(*, project: Project, public: Iterable[RowBatch], pool: Iterable[RowBatch], most_rows: int) -> int:
+    """Count rows of a pool that a public file holds, too, both not stored yet; of a long pool the first rows."""
+    digests = _digests_by(project)
+    known = known_digests([digests(_values(batch)) for batch in public if batch.count])
+    found = read = 0
+    for batch in pool:
+        if batch.count:
+            found += len(rows_among(digests(_values(batch)), known))
+        read += batch.count
+        if read >= most_rows:
+            break
+    return found
 
 
 def others_of(dataset: Dataset) -> QuerySet[Dataset]:

@@ -18,8 +18,8 @@ from annotation.choices.services import in_document
 from annotation.errors import InvalidConfiguration
 from annotation.models import Arrival, Project, Selection
 from annotation.models.configurations import settings_in
+from annotation.projects.forms.drafts import arrival_of, as_sent, draft_form
 from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm
-from annotation.projects.forms.wizard import OWN_LIMIT, WizardStep, arrival_of, as_sent, draft_form, step_of
 from annotation.projects.services.configuring import limits_of
 from annotation.work.rest import checked
 from privacy.accounting.units import nano_spent
@@ -125,8 +125,8 @@ def file_of(project: Project) -> dict[str, Any]:
 
 
 def copied_draft(project: Project, name: str) -> dict[str, Any]:
-    """Return what the steps of a new project would hold had somebody typed a project anew under another name."""
-    return standing_values(project) | {"name": name[:LONGEST_NAME], "level": OWN_LIMIT}
+    """Return the settings of a project as somebody would type them under another name."""
+    return standing_values(project) | {"name": name[:LONGEST_NAME]}
 
 
 def parse_file(raw: bytes) -> ConfigurationFile:
@@ -168,7 +168,7 @@ def read_file(content: Any) -> ConfigurationFile:
     if wrong := [*_unknown_parts(content), *_wrong_settings(preset, settings)]:
         raise InvalidConfiguration(joined_messages("; ", wrong))
     draft = {name: _typed(name, value) for name, value in settings.items()}
-    return ConfigurationFile(preset, draft | {"level": OWN_LIMIT})
+    return ConfigurationFile(preset, draft)
 
 
 def checked_form(file: ConfigurationFile) -> ChoosingForm:
@@ -224,15 +224,13 @@ def _typed(name: str, value: Any) -> Any:
 
 
 def setting_differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
-    """Return the settings in which two projects differ, with both values, in the order of a new project's steps."""
+    """Return the settings in which two projects differ, with both values."""
     one, other = (file_of(project)["settings"] for project in (first, second))
     names = [*form_class_of(first).known_names(), *form_class_of(second).known_names()]
-    steps = list(WizardStep)
-    order = {name: (steps.index(step_of(name)), place) for place, name in reversed(list(enumerate(names)))}
-    last = (len(steps), 0)
+    order = {name: place for place, name in reversed(list(enumerate(names)))}
     return [
         (name, one.get(name), other.get(name))
-        for name in sorted(one.keys() | other.keys(), key=lambda name: (order.get(name, last), name))
+        for name in sorted(one.keys() | other.keys(), key=lambda name: (order.get(name, len(names)), name))
         if one.get(name) != other.get(name)
     ]
 
@@ -244,7 +242,7 @@ def can_stand_beside_random(project: Project) -> bool:
 
 
 def draft_of_random(project: Project) -> dict[str, Any]:
-    """Return what the wizard would hold had somebody typed the project anew with random choice."""
+    """Return the settings of a project as somebody would type them with random choice."""
     spent = spending_by_subject(project.pool_account)
     choosing = sum(nano_spent(line.epsilon_nano) for line in spent if line.name.startswith("round:"))
     releases = sum(line.name.startswith("release:") for line in spent)
@@ -258,7 +256,5 @@ def draft_of_random(project: Project) -> dict[str, Any]:
         else project.name,
         "selection": Selection.RANDOM.value,
         "selection_epsilon": PRESETS[project.preset].defaults.get("selection_epsilon", 0.0),
-        "level": OWN_LIMIT,
-        "beside": project.pk,
     }
     return values | changes | price

@@ -1,7 +1,7 @@
 """Forms of new projects: every field, and those that the choices made so far use."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 from django import forms
 from django.utils.formats import number_format
@@ -128,7 +128,6 @@ class ProjectForm(forms.Form):
         label=_("Features"),
         help_text=_("Declared rules and a public encoder cost nothing; directions found in the pool are paid for."),
     )
-    basic = ("name", "question", "classes", "data_kind", "columns", "image_height", "image_width", "guidelines")
     budgets = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
     def clean_guidelines(self) -> str:
@@ -232,18 +231,6 @@ class ProjectForm(forms.Form):
 
     def group(self, names: tuple[str, ...]) -> list[forms.BoundField]:
         return [self[name] for name in names if name in self.fields]
-
-    @property
-    def basic_fields(self) -> list[forms.BoundField]:
-        return self.group(self.basic)
-
-    @property
-    def budget_fields(self) -> list[forms.BoundField]:
-        return self.group(self.budgets)
-
-    @property
-    def advanced_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.fields if name not in (*self.basic, *self.budgets)]
 
 
 def _declared_column(number: int, line: str) -> dict[str, Any]:
@@ -398,38 +385,6 @@ class ChoosingForm(ProjectForm):
             # The page of every field reads it; Django's fields have no such attribute of their own.
             field.default_words = "" if name in TYPED else readable_value(field, default)  # type: ignore[attr-defined]
 
-    @classmethod
-    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
-        """Return the boxes that were on the page that sent `data`, ticked or not."""
-        return {}
-
-    @classmethod
-    def shown_for(cls, data: Mapping[str, Any], *, preset: Preset) -> Self:
-        """Return the form of the choices in `data`, with everything typed so far and nothing checked yet."""
-        typed = {name: data.get(name) for name in cls.known_names() if name in data}
-        return cls(preset=preset, initial=typed | cls.ticked(data))
-
-    @property
-    def shown(self) -> str:
-        """The choices whose settings are on the page; sent back, so that nobody confirms settings they never saw."""
-        return ",".join(self.chosen.values())
-
-    def settings_are_shown(self, data: Mapping[str, Any]) -> bool:
-        """Say whether what was sent came from a page with the settings of its own choices."""
-        return bool(data.get("shown", self.shown) == self.shown)
-
-    @property
-    def choice_fields(self) -> list[forms.BoundField]:
-        return self.group(self.choices)
-
-    @property
-    def basic_fields(self) -> list[forms.BoundField]:
-        return [field for field in super().basic_fields if field.name not in self.choices]
-
-    @property
-    def advanced_fields(self) -> list[forms.BoundField]:
-        return [field for field in super().advanced_fields if field.name not in self.choices]
-
     def _chosen(self, name: str) -> str:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
@@ -485,11 +440,6 @@ class PoolProjectForm(ChoosingForm):
         for name in self._unused():
             self.fields.pop(name, None)
         self.tell_defaults()
-
-    @classmethod
-    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
-        boxes = [name for name, field in cls.known_fields().items() if isinstance(field, forms.BooleanField)]
-        return {name: name in data for name in boxes}
 
     def clean_question_kind(self) -> str:
         return self.cleaned_data["question_kind"] or ChooseOne.name
@@ -564,16 +514,6 @@ class StreamProjectForm(ChoosingForm):
     def _may_learn(self, name: str) -> bool:
         """Say whether a model learns from batches of what is asked."""
         return not not_learned({**self.preset.defaults, Kind.ESTIMATOR.key: name})
-
-    @classmethod
-    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
-        """Return the boxes of the choices that were on the page; what was not on it keeps its default."""
-        shown = str(data.get("shown", "")).split(",")
-        boxes = set() if any(map(asks_about_all, shown)) else {"drop_unselected"}
-        for choice in CATALOGUE.all():
-            if choice.name in shown:
-                boxes |= {each.name for each in choice.parameters() if each.type is bool}
-        return {name: name in data for name in boxes if "shown" in data}
 
     def _unused(self) -> list[str]:
         # Where not everything is asked about, what nobody is asked about may go.

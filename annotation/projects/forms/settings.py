@@ -10,15 +10,16 @@ from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices import form_fields
+from annotation.choices.cards import ChoiceCards
 from annotation.choices.classes import COLOURS, LONGEST_GROUP, FurtherClass, merged_names, unmerged_classes
 from annotation.choices.form_fields import EpsilonField, named_field
 from annotation.choices.plans import QuestionPlan
 from annotation.choices.presets import LONGEST_CLASS, PRESETS, broken_rules
 from annotation.data.forms import KINDS
 from annotation.errors import InvalidConfiguration
-from annotation.models import DataKind, Project
+from annotation.models import Arrival, DataKind, Oracle, PrivacyUnit, Project
+from annotation.projects.forms.drafts import arrival_of, preset_of
 from annotation.projects.forms.opening import PoolProjectForm, StreamProjectForm
-from annotation.projects.forms.wizard import KindFields, arrival_of, preset_of
 from annotation.review.forms import QualityForm
 from annotation.wording import class_name, localized
 
@@ -90,7 +91,10 @@ def setting_name(setting: str) -> str:
     return str(found or form_fields.setting_label(setting) or setting)
 
 
-class KindForm(KindFields):
+class KindForm(forms.Form):
+    oracle = forms.ChoiceField(choices=Oracle.choices, widget=ChoiceCards, label=_("Who answers"))
+    arrival = forms.ChoiceField(choices=Arrival.choices, widget=ChoiceCards, label=_("How records come"))
+    privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, widget=ChoiceCards, label=_("Unit of privacy"))
     preset = forms.ChoiceField(
         required=False,
         label=_("Preset"),

@@ -34,6 +34,7 @@ from annotation.projects.forms.configuration import (
     setting_differences,
     shown_fields,
 )
+from annotation.projects.forms.drafts import arrival_of
 from annotation.projects.forms.opening import ChoosingForm
 from annotation.projects.forms.settings import (
     COLOUR_NAMES,
@@ -46,10 +47,8 @@ from annotation.projects.forms.settings import (
     setting_name,
     setting_value,
 )
-from annotation.projects.forms.wizard import WizardStep, arrival_of
 from annotation.projects.services import classes as project_classes
-from annotation.projects.services import configuring, kinds, opening
-from annotation.projects.views.opening import keep_draft
+from annotation.projects.services import configuring, drafts, kinds, opening
 from annotation.questions.class_list import listed_classes
 from annotation.selectors import fixed_settings, is_charged
 from annotation.wording import localized
@@ -159,9 +158,10 @@ def copy(request: HttpRequest, slug: str) -> HttpResponse:
     note_nothing(request)
     project = managed_project(request, slug, closed_too=True)
     name = _("%(name)s, copy") % {"name": project.name}
-    keep_draft(request, project.preset, copied_draft(project, name))
+    typed = copied_draft(project, name)
+    draft = drafts.start_draft(owner=person_of(request), preset=project.preset, typed=typed)
     messages.info(request, _("These are the settings of %(name)s. Nothing is opened yet.") % {"name": project.name})
-    return redirect("annotation:wizard", preset=project.preset, step=WizardStep.CHECK)
+    return redirect("annotation:opening", draft.pk)
 
 
 @require_POST
@@ -172,15 +172,15 @@ def from_file(request: HttpRequest) -> HttpResponse:
     form = ConfigurationFileForm(request.POST, request.FILES)
     if not form.is_valid():
         messages.error(request, _("Choose a file first."))
-        return redirect("annotation:choose_preset")
+        return redirect("annotation:new_project")
     try:
         file = parse_file(form.cleaned_data["file"].read(LARGEST + 1))
     except InvalidConfiguration as error:
         messages.error(request, localized(str(error)))
-        return redirect("annotation:choose_preset")
-    keep_draft(request, file.preset.key, file.draft)
+        return redirect("annotation:new_project")
+    draft = drafts.start_draft(owner=person_of(request), preset=file.preset.key, typed=file.draft)
     messages.info(request, _("These are the settings of the file. Nothing is opened yet."))
-    return redirect("annotation:wizard", preset=file.preset.key, step=WizardStep.CHECK)
+    return redirect("annotation:opening", draft.pk)
 
 
 @require_GET

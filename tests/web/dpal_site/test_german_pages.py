@@ -6,8 +6,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from annotation.choices.presets import PRESETS
 from annotation.models import Project, ReportKind, Role
-from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags, guidelines, labels, queue
 from annotation.review import services as comparing
@@ -24,6 +24,7 @@ from tests.factories import (
     write_settings,
 )
 from tests.markup import commas_in_numbers
+from tests.openings import begin
 
 pytestmark = pytest.mark.django_db
 CATALOGUE = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
@@ -84,8 +85,8 @@ def test_a_managers_pages(project, manager):
     ]
     addresses = [reverse(name, args=[project.slug]) for name in names]
     addresses += [reverse("annotation:dataset", args=[project.slug, project.datasets.get().pk])]
-    addresses += [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
-    addresses += [reverse(name) for name in ("annotation:projects", "annotation:choose_preset", "annotation:tokens")]
+    addresses += [begin(client, preset) for preset in PRESETS]
+    addresses += [reverse(name) for name in ("annotation:projects", "annotation:new_project", "annotation:tokens")]
     addresses += [reverse(name) for name in ("preferences", "account_email", "mfa_index", "usersessions_list")]
     for address in addresses:
         page = client.get(address, follow=True)

@@ -19,7 +19,7 @@ CONSENT = (
     "factors; who invites has routes, and managers and administrators add people by name"
 )
 DRAFT = (
-    "a draft lies in the session until a project is opened from it; opening charges nothing, so a program opens one, "
+    "a draft is one person's until a project is opened from it; a program opens one by its preset, "
     "simulates, and uses a plan by its routes"
 )
 # Routes that are not called as the page is.
@@ -47,6 +47,7 @@ ROUTES = {
     "annotation:mails": "choose_mails",
     "annotation:new_population": "open_population",
     "annotation:new_project": "open_project",
+    "annotation:opening": "open_project upload_dataset",
     "annotation:people": "add_member",
     "annotation:population_limit": "change_common_limit",
     "annotation:population_managers": "ask_for_population_manager",
@@ -64,7 +65,6 @@ ROUTES = {
     "annotation:submit": "claim_assignment label_assignment",
     "annotation:survey": "survey_dataset",
     "annotation:undo": "undo_last",
-    "annotation:wizard": "open_project",
     "annotation:write_back": "comment_on_assignment mark_comments_read",
     "learner:channels": "move_channel roll_back_channel",
     "learner:endorse": "endorse_model",

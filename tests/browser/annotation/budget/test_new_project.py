@@ -6,7 +6,6 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Project
-from annotation.projects.forms.wizard import WizardStep
 from privacy.ledger.selectors import quota_of
 from tests import axe
 from tests.factories import make_user, open_population
@@ -24,31 +23,23 @@ def test_a_new_project_joins_by_keys_alone(page: Page, live_server):
     )
     keys = Keyboard(page)
     page.set_viewport_size({"width": 320, "height": 640})
-    page.goto(live_server.url + reverse("annotation:wizard", args=["pool-experts", WizardStep.TASK]))
+    page.goto(live_server.url + reverse("annotation:new_project"))
     keys.type(page.get_by_label("User name or email"), "ada")
     keys.type(page.get_by_label("Password"), PASSWORD)
     keys.submit()
+    keys.follow(page.get_by_role("button", name="Choose Pool, expert labels"))
     keys.type(page.get_by_label("Name", exact=True), "Notes")
     keys.type(page.get_by_label("Question", exact=True), "Is it urgent?")
     keys.reach(page.get_by_label("Classes", exact=True))
     page.keyboard.type("yes\nno")
-    keys.follow(page.get_by_role("button", name="6 Check and open"), back=True)
-    expect(page.get_by_text("Outside any common limit")).to_be_visible(timeout=30_000)
-    keys.follow(page.get_by_role("button", name="5 The budget"))
-    assert not axe.violations(page)
+    keys.follow(page.get_by_text("Advanced: everything else has a default"))
     keys.reach(page.get_by_role("radio", name="none: outside any common limit"))
     page.keyboard.press("ArrowDown")
     assert page.get_by_role("radio", name=population.plain_label).is_checked()
-    keys.follow(page.get_by_role("button", name="Continue"))
-    # What nobody declared is asked for beside its field, and the choice stays.
-    expect(page.get_by_role("alert")).to_contain_text("how many records of one person", timeout=30_000)
-    assert page.get_by_role("radio", name=population.plain_label).is_checked()
-    assert not axe.violations(page)
     keys.type(page.get_by_label("Records of one person, at most"), "2")
-    keys.follow(page.get_by_role("button", name="Continue"))
-    expect(page.get_by_text("the quota of this project is 4.000")).to_be_visible(timeout=30_000)
+    assert not axe.violations(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
-    keys.follow(page.get_by_role("button", name="Open the project"))
+    keys.follow(page.get_by_role("button", name="Open project"))
     expect(page.get_by_text("Project opened.")).to_be_visible(timeout=30_000)
     quota = quota_of(Project.objects.get().pool_account)
     assert (quota.population, quota.records_per_person) == (population, 2)

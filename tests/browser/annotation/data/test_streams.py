@@ -7,6 +7,7 @@ from django.urls import reverse
 from annotation.data.services.streams import post_records
 from annotation.models import Label, Role
 from annotation.people.services import members
+from annotation.projects.services.drafts import start_draft
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, streaming
 from tests.clients import come_in
@@ -32,9 +33,11 @@ def test_pages_of_a_stream_are_clean(page: "Page", live_site: Supervisor, size: 
     come_in(page.context, manager, live_site.url)
     page.set_viewport_size(size)
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    presets = ("fraud-stream", "confirm-or-reject")
+    begun = [start_draft(owner=manager, preset=preset).pk for preset in presets]
     found = {}
     for path in (
-        *(reverse("annotation:new_project", args=[preset]) for preset in ("fraud-stream", "confirm-or-reject")),
+        *(reverse("annotation:opening", args=[each]) for each in begun),
         reverse("annotation:data", args=[project.slug]),
         reverse("learner:overview", args=[project.slug]),
         reverse("annotation:budget", args=[project.slug]),

@@ -1,4 +1,4 @@
-"""A project that is opened as one of a population's: chosen in the wizard, on the one page, or by REST."""
+"""A project that is opened as one of a population's: on the page, or by REST."""
 
 import json
 from datetime import timedelta
@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project
-from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
@@ -17,7 +16,7 @@ from privacy.errors import UnsoundCombination
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from tests.factories import make_user, open_population
-from tests.web.annotation.projects.test_wizard import TASK, at, go_on
+from tests.openings import look, open_by, sent_by
 
 pytestmark = pytest.mark.django_db
 EXPERTS, CROWD = "pool-experts", "voice-crowd"
@@ -43,8 +42,11 @@ def opened(owner, name="Patients", **terms):
     return open_population(name=name, owner=owner, second=make_user(f"second of {name}"), **given | terms)
 
 
-def budget_form(client, preset=EXPERTS):
-    return client.get(at(preset, WizardStep.BUDGET)).context["membership"]
+TASK = {"name": "Invoices", "question": "Is this fraud?", "classes": "fraud\nhonest"}
+
+
+def membership_form(client, preset=EXPERTS, **typed):
+    return look(client, preset, TASK | typed).context["membership"]
 
 
 def offered(form) -> list[str]:
@@ -55,63 +57,46 @@ def nothing_opened() -> bool:
     return not Project.objects.exists() and not BudgetAccount.objects.filter(scope__startswith="project:").exists()
 
 
-@pytest.mark.slow
-def test_the_wizard_opens_a_project_inside_a_population(owner, client):
+def test_the_page_opens_a_project_inside_a_population(owner, client):
     population = opened(owner)
-    go_on(client, EXPERTS, WizardStep.TASK, **TASK)
-    assert OUTSIDE in client.get(at(EXPERTS, WizardStep.CHECK)).content.decode()
-    chosen = {"population": population.slug, "records_per_person": "2"}
-    assert go_on(client, EXPERTS, WizardStep.BUDGET, **chosen)["Location"] == at(EXPERTS, WizardStep.CHECK)
-    check = client.get(at(EXPERTS, WizardStep.CHECK)).content.decode()
-    assert "In the population Patients: the quota of this project is 4.000 of the common 40.000 ε" in check
-    assert OUTSIDE not in check
-    # Going back finds it as it was chosen.
-    assert budget_form(client)["population"].value() == population.slug
-    client.post(at(EXPERTS, WizardStep.CHECK))
-    project = Project.objects.get()
-    quota = quota_of(project.pool_account)
-    assert (quota.population, quota.records_per_person) == (population, 2)
+    typed = TASK | {"population": population.slug}
+    assert look(client, EXPERTS, typed).context["membership"]["population"].value() == population.slug
+    open_by(client, EXPERTS, typed | {"records_per_person": "3"})
+    quota = quota_of(Project.objects.get().pool_account)
+    assert (quota.population, quota.records_per_person) == (population, 3)
 
 
 def test_only_populations_that_fit_are_offered(owner, client, settings):
     opened(owner), opened(owner, "Sums", filter="pure"), opened(owner, "Notes", unit="record")
     opened(make_user("somebody else"), "Foreign")
-    assert offered(budget_form(client)) == ["", "notes", "patients", "sums"]
-    go_on(client, CROWD, WizardStep.PROTECTION, privacy_unit="contributor")
-    form = budget_form(client, CROWD)
+    assert offered(membership_form(client)) == ["", "notes", "patients", "sums"]
+    form = membership_form(client, CROWD)
     assert offered(form) == ["", "patients", "sums"]
     assert "records_per_person" not in form.fields
     assert "contributors" in form.unfitting["Notes"]
-    page = client.get(at(CROWD, WizardStep.BUDGET)).content.decode()
+    page = look(client, CROWD, TASK).content.decode()
     assert "cannot join" in page
     assert "belongs to a population of contributors" in page
     settings.PSEUDONYM_KEY = "another key of thirty-two characters, or more"
-    form = budget_form(client, CROWD)
+    form = membership_form(client, CROWD)
     assert offered(form) == [""]
     assert "another key of pseudonyms" in form.unfitting["Patients"]
 
 
-@pytest.mark.slow
 def test_a_wrong_unit_is_refused_with_its_rule_and_nothing_is_opened(owner, client):
     notes = opened(owner, "Notes", unit="record")
-    go_on(client, CROWD, WizardStep.PROTECTION, privacy_unit="contributor")
-    go_on(client, CROWD, WizardStep.TASK, **TASK)
-    refused = go_on(client, CROWD, WizardStep.BUDGET, population=notes.slug)
+    refused = open_by(client, CROWD, TASK | {"population": notes.slug})
     assert refused.status_code == 422
     assert "belongs to a population of contributors" in refused.content.decode()
-    # The draft keeps it, so the last step refuses it, too.
-    last = client.post(at(CROWD, WizardStep.CHECK))
-    assert last.status_code == 422
-    assert "belongs to a population of contributors" in last.content.decode()
     assert nothing_opened()
 
 
 def test_a_number_nobody_declared_and_a_population_of_others_are_refused(owner, client):
     population, foreign = opened(owner), opened(make_user("somebody else"), "Foreign")
-    refused = go_on(client, EXPERTS, WizardStep.BUDGET, population=population.slug, records_per_person="")
+    refused = open_by(client, EXPERTS, TASK | {"population": population.slug, "records_per_person": ""})
     assert refused.status_code == 422
     assert "how many records of one person" in refused.content.decode()
-    refused = go_on(client, EXPERTS, WizardStep.BUDGET, population=foreign.slug, records_per_person="1")
+    refused = open_by(client, EXPERTS, TASK | {"population": foreign.slug, "records_per_person": "1"})
     assert refused.context["membership"].errors.keys() == {"population"}
     assert "Foreign" not in refused.content.decode()
 
@@ -129,10 +114,10 @@ def test_the_random_project_beside_one_of_a_population_begins_inside(owner, clie
         population=population,
         records_per_person=2,
     )
-    client.post(reverse("annotation:open_beside", args=[project.slug]))
-    membership = client.get(at(EXPERTS, WizardStep.CHECK)).context["membership"]
-    assert membership.is_valid()
-    assert (membership.cleaned_data["population"], membership.cleaned_data["records_per_person"]) == (population, 2)
+    address = client.post(reverse("annotation:open_beside", args=[project.slug]))["Location"]
+    client.post(address, sent_by(client.get(address)) | {"open": "1"})
+    quota = quota_of(Project.objects.exclude(pk=project.pk).get().pool_account)
+    assert (quota.population, quota.records_per_person) == (population, 2)
 
 
 def test_opening_and_joining_are_one_transaction(owner):

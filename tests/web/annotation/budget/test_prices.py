@@ -65,7 +65,7 @@ FREE = """
     api:add_checks api:choose_gate api:compare_answers api:decide_set_aside api:pause_member api:read_guidelines
     api:resolve_report api:resume_member api:retire_check api:survey_dataset api:write_guidelines
     api:correct_answer api:flag_assignment api:undo_last
-    annotation:wizard api:change_common_limit api:change_configuration api:claim_assignment api:forget_contributor
+    api:change_common_limit api:change_configuration api:claim_assignment api:forget_contributor
     api:join_population api:label_assignment api:open_population api:open_project api:openapi-json api:openapi-view
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment
     learner:cancel_work learner:channels learner:check_again
@@ -85,8 +85,8 @@ FREE = """
 # What each of these charges is set going by.
 RESERVING = {
     "annotation/gates/services.py": (
-        "annotation:preview annotation:start_gate learner:retry_work api:start_gate api:upload_dataset"
-        " annotation:register_table api:register_table"
+        "annotation:preview annotation:opening annotation:start_gate learner:retry_work api:start_gate"
+        " api:upload_dataset annotation:register_table api:register_table"
     ),
     "learner/pools/attempts.py": "a round or a training, below",
     "learner/pools/starts.py": "annotation:preview, with a limit of its own on the button",

@@ -8,10 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError
 from django.test import Client
-from django.urls import reverse
 
 from annotation.models import Project
-from annotation.projects.forms.wizard import WizardStep
 from privacy.choices import Choice
 from tests import doors, learning
 from tests.db.learner.answers.test_randomization import open_randomized
@@ -24,6 +22,7 @@ from tests.examples.policy import Growing
 from tests.examples.randomizer import Hushed
 from tests.examples.strategy import LongFirst
 from tests.factories import open_preset, write_settings
+from tests.openings import look
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,13 +89,13 @@ def project(declared: None, example: Example, manager: User) -> Project:
     [(one, preset) for one in EXAMPLES for preset in one.presets],
     ids=lambda one: one.choice.name if isinstance(one, Example) else one,
 )
-def test_the_wizard_offers_it_with_its_parameters_and_refuses_in_its_words(
+def test_the_opening_page_offers_it_with_its_parameters_and_refuses_in_its_words(
     declared: None, example: Example, preset: str, client: Client
 ) -> None:
     # The preset's own blocks would decide when a model is trained.
     around = {"selection": "random"} if preset == POOL and example.choice is not LongFirst else {}
     wrong = {"wrong": example.refused, "rule": example.rule(), "around": around}
-    others = doors.wizard_asks_for(client, example.choice, example.parameter, preset, **wrong)
+    others = doors.opening_asks_for(client, example.choice, example.parameter, preset, **wrong)
     foreign = {"gate_k", "gate_sampling_rate", "gate_delta", "gate_floor", "answers_epsilon", "regularization"}
     assert not foreign & others
 
@@ -126,7 +125,7 @@ def test_the_database_takes_no_value_that_it_does_not_declare(project: Project, 
 def test_a_label_type_is_offered_where_it_has_a_proof(client: Client) -> None:
     with declaring(Shyly):
         for preset in ("pool-experts", "voice-crowd"):
-            page = client.get(reverse("annotation:wizard", args=[preset, WizardStep.TASK]))
+            page = look(client, preset)
             assert Shyly.label in page.content.decode()
         stream = {"oracle": "trusted", "arrival": "stream", "data_kind": "text", "classes": ["a", "b"]}
         assert Shyly.broken_by(stream) == {"question_kind": "A stream cannot wait for the shy."}

@@ -11,6 +11,7 @@ from annotation.gates import services as gates
 from annotation.models import Dataset, Project, Query
 from annotation.projects.services import opening
 from tests.clients import browser_of
+from tests.openings import open_by
 
 pytestmark = pytest.mark.django_db(transaction=True)
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 0.5, "gate_delta": 1e-5, "gate_floor": 2}
@@ -81,7 +82,7 @@ def test_k_below_two_and_rates_outside_the_unit_interval_are_refused(
 ) -> None:
     values = dict(PRESETS["voice-crowd"].defaults) | {"name": "Voice", "question": "What?", "classes": "a\nb"}
     values |= {"gate_kind": "k_anonymity", "gate_epsilon": 0.5}
-    response = client.post(reverse("annotation:new_project", args=["voice-crowd"]), values | {field: value})
+    response = open_by(client, "voice-crowd", values | {field: value})
     assert response.status_code == 422
     assert said in " ".join(response.context["form"].errors[field])
     assert not Project.objects.exists()

@@ -15,6 +15,7 @@ from annotation.questions.services import queue
 from tests.clients import browser_of
 from tests.factories import make_records, receive_upload, write_settings
 from tests.markup import tight
+from tests.openings import look, open_by
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOT_PRIVATE = "Not private: for planning only, never shown to annotators."
@@ -132,8 +133,8 @@ def test_when_nothing_passed_the_data_page_says_what_to_do_and_counts_nothing(cr
 
 
 def test_a_form_offers_both_gates_and_four_levels_with_an_example(manager: User) -> None:
-    url = reverse("annotation:new_project", args=["voice-crowd"])
-    html = text_of(browser_of(manager).get(url))
+    client = browser_of(manager)
+    html = text_of(look(client, "voice-crowd"))
     for shown in (
         "Set an alarm for 7:30 on Monday!",
         "set an alarm for &lt;number&gt; on &lt;weekday&gt;",
@@ -142,10 +143,10 @@ def test_a_form_offers_both_gates_and_four_levels_with_an_example(manager: User)
         assert shown in html
     values = dict(PRESETS["voice-crowd"].defaults) | {"name": "Noisy", "question": "What?", "classes": "a\nb"}
     values |= {"gate_kind": "threshold", "gate_epsilon": 1.0, "normalizer": "L2"}
-    assert browser_of(manager).post(url, values).status_code == 302
+    assert open_by(client, "voice-crowd", values).status_code == 302
     project = Project.objects.get()
     assert (project.gate_kind, project.gate_floor, project.normalizer, project.gate_k) == ("threshold", 2, "L2", None)
-    broken = browser_of(manager).post(url, values | {"gate_floor": 1})
+    broken = open_by(client, "voice-crowd", values | {"gate_floor": 1})
     assert broken.status_code == 422
     assert "gate_floor" in broken.context["form"].errors
 

@@ -9,15 +9,16 @@ from django.urls import reverse
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Project, Role
+from annotation.models.imports import OpeningDraft
 from annotation.people.services import members
 from annotation.projects.forms.configuration import LARGEST, file_of
-from annotation.projects.forms.wizard import draft_form
+from annotation.projects.forms.drafts import draft_form
 from annotation.projects.services import opening
 from annotation.projects.services.configuring import limits_of
 from annotation.work.services.tokens import Scope, create_token
 from tests.clients import browser_of
 from tests.factories import make_user
-from tests.web.annotation.projects.test_wizard import TASK, at, go_on
+from tests.openings import open_as_shown
 
 pytestmark = pytest.mark.django_db
 DESCRIBED = {"classes": ["fraud", "honest"], "question": "Is this fraud?"}
@@ -78,10 +79,10 @@ def same_settings(one, other):
 def test_what_was_downloaded_opens_the_same_project_again(client, owner, preset):
     project = opened(owner, preset)
     page = sent(client, downloaded(client, project))
-    assert page.redirect_chain == [(at(preset, "check"), 302)]
-    assert page.context["wrong"] == [], page.context["wrong"]
+    ((address, _status),) = page.redirect_chain
+    assert not page.context["form"].errors
     assert Project.objects.count() == 1
-    assert client.post(at(preset, "check")).status_code == 302
+    assert open_as_shown(client, address).status_code == 302
     again = Project.objects.exclude(pk=project.pk).get()
     assert again.name == project.name
     assert file_of(again) == file_of(project)
@@ -98,8 +99,8 @@ def test_a_file_says_nothing_of_people_or_of_what_was_spent(client, owner):
 def test_guidelines_may_quote_a_record_and_stay_on_the_site(client, owner):
     project = opened(owner, guidelines="Like: my account is 4711.")
     assert b"4711" not in downloaded(client, project)
-    client.post(reverse("annotation:copy_project", args=[project.slug]))
-    client.post(at("pool-experts", "check"))
+    address = client.post(reverse("annotation:copy_project", args=[project.slug]))["Location"]
+    open_as_shown(client, address)
     assert Project.objects.exclude(pk=project.pk).get().guidelines == project.guidelines
 
 
@@ -136,17 +137,17 @@ def test_what_a_manager_changed_travels(client, owner):
 def test_what_is_wrong_with_a_file_is_said_and_nothing_kept(client, content, said):
     whole = {"format": "dpal-configuration", "format_version": 1, "preset": "pool-experts"}
     page = sent(client, content if not isinstance(content, dict) or "a" in content else whole | content)
-    assert page.redirect_chain == [(reverse("annotation:choose_preset"), 302)]
+    assert page.redirect_chain == [(reverse("annotation:new_project"), 302)]
     assert [said in str(message) for message in page.context["messages"]] == [True]
-    assert "new_projects" not in client.session
+    assert not OpeningDraft.objects.exists()
 
 
-def test_a_value_that_breaks_a_rule_is_named_on_the_last_step_and_opens_nothing(client, owner):
+def test_a_value_that_breaks_a_rule_is_named_at_its_field_and_opens_nothing(client, owner):
     content = json.loads(downloaded(client, opened(owner)))
     content["settings"] |= {"overlap": 99, "pool_epsilon": "much"}
     page = sent(client, content)
-    assert {str(wrong["label"]) for wrong in page.context["wrong"]} >= {"People per question"}
-    assert client.post(at("pool-experts", "check")).status_code == 422
+    assert "overlap" in page.context["form"].errors
+    assert open_as_shown(client, page.redirect_chain[0][0]).status_code == 422
     assert Project.objects.count() == 1
 
 
@@ -176,9 +177,8 @@ def test_no_file_is_asked_for_one(client):
 
 def test_a_copy_has_the_settings_and_a_name_of_its_own(client, owner):
     project = opened(owner, overlap=3)
-    page = client.post(reverse("annotation:copy_project", args=[project.slug]), follow=True)
-    assert page.redirect_chain == [(at("pool-experts", "check"), 302)]
-    client.post(at("pool-experts", "check"))
+    address = client.post(reverse("annotation:copy_project", args=[project.slug]))["Location"]
+    open_as_shown(client, address)
     copy = Project.objects.exclude(pk=project.pk).get()
     assert (copy.name, copy.overlap) == ("Invoices, copy", 3)
     assert same_settings(project, copy)
@@ -186,9 +186,8 @@ def test_a_copy_has_the_settings_and_a_name_of_its_own(client, owner):
 
 def test_a_copy_may_be_changed_before_it_is_opened(client, owner):
     project = opened(owner)
-    client.post(reverse("annotation:copy_project", args=[project.slug]))
-    go_on(client, "pool-experts", "task", **(TASK | {"name": "Second"}))
-    client.post(at("pool-experts", "check"))
+    address = client.post(reverse("annotation:copy_project", args=[project.slug]))["Location"]
+    open_as_shown(client, address, name="Second")
     assert Project.objects.exclude(pk=project.pk).get().name == "Second"
 
 

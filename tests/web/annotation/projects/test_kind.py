@@ -14,7 +14,7 @@ from annotation.data.services import streams
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration, NotAStream
 from annotation.models import Dataset, Job, Project
 from annotation.people.services import crowd_links, limits, members
-from annotation.projects.forms.wizard import arrival_of
+from annotation.projects.forms.drafts import arrival_of
 from annotation.projects.services import kinds
 from annotation.projects.services.configuring import limits_of
 from annotation.questions.services import labelling

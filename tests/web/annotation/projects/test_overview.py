@@ -18,6 +18,7 @@ from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import receive_upload
+from tests.openings import look, open_by
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,9 +60,7 @@ def form_of(preset: str, **changes: object) -> dict[str, object]:
 
 
 def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> None:
-    response = client_of(manager).post(
-        reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts")
-    )
+    response = open_by(client_of(manager), "pool-experts", form_of("pool-experts"))
     project = Project.objects.get()
     assert response.status_code == 302
     assert project.classes == ["fraud", "honest"]
@@ -71,22 +70,19 @@ def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> No
 
 
 def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager: User) -> None:
-    page = client_of(manager).get(reverse("annotation:new_project", args=["pool-experts"])).content.decode()
+    page = look(client_of(manager), "pool-experts").content.decode()
     assert "as one series they cost epsilon 0.59 and 1.41, all of the limit of 2" in page
     assert "did not beat random choice" in page
     offered = [value for value in ("secret_sample", "top_c", "random", "uncertainty") if f'value="{value}"' in page]
     assert offered == ["secret_sample", "top_c", "random"]
-    client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
+    open_by(client_of(manager), "pool-experts", form_of("pool-experts"))
     project = Project.objects.get()
     assert (project.selection, project.selection_rate) == ("secret_sample", 0.1)
 
 
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
     columns = "amount: 0 to 5000\ncountry: NO, SE, DK"
-    client_of(manager).post(
-        reverse("annotation:new_project", args=["pool-experts"]),
-        form_of("pool-experts", data_kind="table", columns=columns),
-    )
+    open_by(client_of(manager), "pool-experts", form_of("pool-experts", data_kind="table", columns=columns))
     assert Project.objects.get().columns == [
         {"name": "amount", "low": 0.0, "high": 5000.0},
         {"name": "country", "categories": ["NO", "SE", "DK"]},
@@ -94,8 +90,9 @@ def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
 
 
 def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
-    response = client_of(manager).post(
-        reverse("annotation:new_project", args=["voice-crowd"]),
+    response = open_by(
+        client_of(manager),
+        "voice-crowd",
         form_of("voice-crowd", gate_kind="k_anonymity", gate_epsilon=0.5, gate_k=2),
     )
     assert response.status_code == 422
@@ -272,9 +269,7 @@ ALL_SETTINGS = set.union(*SELECTION_SETTINGS.values())
 
 
 def new_project_page(manager: User, preset: str, data: dict[str, object] | None = None):
-    client = client_of(manager)
-    address = reverse("annotation:new_project", args=[preset])
-    return client.get(address) if data is None else client.post(address, data)
+    return look(client_of(manager), preset, data)
 
 
 def shown_in(response) -> set[str]:
@@ -286,22 +281,21 @@ def test_a_page_shows_what_the_preset_uses(manager: User) -> None:
     assert shown & ALL_SETTINGS == SELECTION_SETTINGS["secret_sample"]
     assert "training_delta" in shown
     assert not shown & {"columns", "image_height", "step_size", "gate_k", "regularization"}
-    convex = form_of("pool-experts", estimator="logistic_gaussian", show="1")
+    convex = form_of("pool-experts", estimator="logistic_gaussian")
     assert {"training_delta", "regularization"} < shown_in(new_project_page(manager, "pool-experts", convex))
     crowd = shown_in(new_project_page(manager, "voice-crowd"))
     assert {"gate_delta", "gate_floor", "label_randomizer", "answers_epsilon", "round_size"} < crowd
     others = {"gate_k", "gate_sampling_rate", "selection_rate", "screen_high", "training_delta"}
     assert not crowd & (others | {"uncertainty_measure", "repeat_votes"})
-    sent = form_of("voice-crowd", selection="uncertainty", show="1")
+    sent = form_of("voice-crowd", selection="uncertainty")
     ranked = shown_in(new_project_page(manager, "voice-crowd", sent))
     assert {"gate_delta", "gate_floor", "uncertainty_measure", "repeat_votes", "round_size"} < ranked
     assert not ranked & others
 
 
 @pytest.mark.parametrize("selection", SELECTION_SETTINGS)
-def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manager: User, selection: str) -> None:
-    """Without JavaScript: the page comes again, and nothing is checked or opened."""
-    sent = form_of("pool-experts", selection=selection, classes="", name="Kept", show="1")
+def test_the_page_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manager: User, selection: str) -> None:
+    sent = form_of("pool-experts", selection=selection, classes="", name="Kept")
     response = new_project_page(manager, "pool-experts", sent)
     assert response.status_code == 200
     assert not response.context["form"].errors
@@ -309,7 +303,6 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
     assert expected <= shown_in(response) & ALL_SETTINGS <= expected | {"labels_per_release"}
     page = response.content.decode()
     assert 'value="Kept"' in page
-    assert "Nothing is opened yet" in page
     assert not Project.objects.exists()
 
 
@@ -323,7 +316,7 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
     ],
 )
 def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str, object], fields: set[str]) -> None:
-    sent = form_of("pool-experts", estimator="logistic") | choice | {"show": "1"}
+    sent = form_of("pool-experts", estimator="logistic") | choice
     response = new_project_page(manager, "pool-experts", sent)
     others = {"training_delta", "columns"}
     others |= {"image_height", "image_width", "image_colours"}
@@ -331,27 +324,11 @@ def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str
     assert not shown_in(response) & (others - fields)
 
 
-def test_settings_that_were_never_shown_are_not_confirmed(manager: User) -> None:
-    """Somebody changes the selection and opens the project at once: the page shows the new settings first."""
-    page = new_project_page(manager, "pool-experts")
-    shown = page.context["form"].shown
-    sent = form_of("pool-experts", selection="top_c", shown=shown)
-    again = new_project_page(manager, "pool-experts", sent)
-    assert again.status_code == 200
-    assert not Project.objects.exists()
-    # What nobody typed is priced anew for the other selection.
-    priced = {name: again.context["form"][name].value() for name in ("training_epsilon", "training_delta")}
-    sent |= priced | {"shown": again.context["form"].shown, "selection_epsilon": 0.3}
-    assert new_project_page(manager, "pool-experts", sent).status_code == 302
-    project = Project.objects.get()
-    assert (project.selection, project.settings["selection_epsilon"]) == ("top_c", 0.3)
-
-
 def test_what_a_choice_does_not_use_stays_at_its_default(manager: User) -> None:
     """Left over from another choice, a field would otherwise be refused where nobody can see it."""
     left_over = {"drop_unselected": "on", "training_delta": "1e-6", "screen_high": "7"}
     sent = form_of("pool-experts", selection="random", estimator="logistic") | left_over
-    assert new_project_page(manager, "pool-experts", sent).status_code == 302
+    assert open_by(client_of(manager), "pool-experts", sent).status_code == 302
     project = Project.objects.get()
     assert project.training_delta == 0.0
     assert "screen_high" not in project.settings

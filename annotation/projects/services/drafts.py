@@ -1,0 +1,350 @@
+"""Projects that are not opened yet: their files, what was detected in them, and their opening."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import PurePath
+from typing import Any, BinaryIO, cast
+from uuid import uuid4
+
+from django.conf import settings as site
+from django.contrib.auth.models import User
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db import models, transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext
+
+from annotation.budget import charges
+from annotation.choices.catalogue import offered
+from annotation.choices.label_types.choose import ChooseOne
+from annotation.choices.label_types.learning import not_learned
+from annotation.choices.label_types.rating import Rate
+from annotation.choices.label_types.several import ChooseSeveral
+from annotation.choices.presets import PRESETS
+from annotation.data.readers.detection import DetectedFile, Labels, detect_file, labels_of
+from annotation.data.readers.images import FILE_NAME
+from annotation.data.readers.rows import RowBatch
+from annotation.data.services import datasets, mappings, shared_rows, uploads
+from annotation.data.services.drafts import UploadForecast, forecast_upload
+from annotation.errors import InvalidUpload
+from annotation.models import Arrival, DataKind, DatasetRole, Oracle, Project
+from annotation.models.imports import OpeningDraft
+from annotation.projects.services import opening
+from annotation.work.services import jobs
+from privacy.accounting.cost import Cost
+from privacy.choices import Kind
+from privacy.wording import as_message
+
+KEPT_HOURS = 24
+POOL, PUBLIC = "pool", "public"
+PARTS = {POOL: DatasetRole.POOL, PUBLIC: DatasetRole.PUBLIC_TEST}
+# Larger pictures tell a small model no more.
+IMAGE_SIDE = 32
+MOST_COMPARED = 200_000
+# Kept for people to read, by the names of a mapping.
+OWNERS = ("id", "shown")
+KEYS = {"shown": "metadata"}
+SUFFIX = re.compile(r"(\.(csv|tsv|txt|jsonl?|ndjson|parquet|xlsx|zip|gz))+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What opening a draft would do: its charge, texts that would pass, rows in both files, and what hinders it."""
+
+    charge: Cost | None = None
+    forecast: UploadForecast | None = None
+    shared: int = 0
+    problem: str = ""
+
+
+def start_draft(
+    *, owner: User, preset: str, typed: Mapping[str, Any] | None = None, beside: Project | None = None
+) -> OpeningDraft:
+    return OpeningDraft.objects.create(owner=owner, preset=preset, typed=dict(typed or {}), beside=beside)
+
+
+def bring_file(*, draft: OpeningDraft, part: str, file: "File[bytes]", name: str) -> OpeningDraft:
+    """Keep a file for a day and fill in what it shows; `InvalidUpload` if it cannot be read."""
+    if file.size > site.UPLOAD_MAX_BYTES:
+        raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=site.UPLOAD_MAX_BYTES))
+    jobs.refuse_when_busy()
+    detected = _detect(file, name, part, {})
+    file.seek(0)
+    kept = uploads.keep_file(file, f"{uploads.FOLDER}/new/{uploads.DRAFTS}/{uuid4()}{detected.shape.format}")
+    try:
+        drop_file(draft=draft, part=part)
+        setattr(draft, part, kept)
+        draft.files[part] = {"name": name[:200], **_found(detected)}
+        _fill_in(draft, part, detected)
+        draft.save()
+    except BaseException:
+        default_storage.delete(kept)
+        raise
+    return draft
+
+
+def drop_file(*, draft: OpeningDraft, part: str) -> None:
+    if kept := str(getattr(draft, part) or ""):
+        setattr(draft, part, "")
+        draft.files.pop(part, None)
+        draft.save()
+        default_storage.delete(kept)
+
+
+def read_anew(*, draft: OpeningDraft, part: str, reading: Mapping[str, Any]) -> None:
+    """Read a file another way and detect its columns again."""
+    detected = look_at(draft, part, reading)
+    draft.files[part] |= _found(detected)
+    _fill_in(draft, part, detected)
+    draft.save()
+
+
+def change_draft(*, draft: OpeningDraft, preset: str, typed: Mapping[str, Any]) -> OpeningDraft:
+    draft.preset, draft.typed = preset, dict(typed)
+    _fit_model(draft)
+    draft.save()
+    return draft
+
+
+def assign_columns(*, draft: OpeningDraft, part: str, roles: Mapping[str, str], values: Mapping[str, str]) -> None:
+    """Say what each column of a file is for, and which class each label in it stands for."""
+    held = draft.files[part]
+    before = _columns_for("label", held)
+    held["roles"] |= roles
+    if part == PUBLIC and _columns_for("label", held) != before:
+        _take_labels(draft)
+    elif part == PUBLIC and values:
+        _rename(draft, held, values)
+    if "feature" in held["roles"].values() or "columns" in draft.typed:
+        draft.typed["columns"] = _column_lines(draft)
+    draft.save()
+
+
+def look_at(draft: OpeningDraft, part: str, reading: Mapping[str, Any] | None = None) -> DetectedFile:
+    held = draft.files[part]
+    with getattr(draft, part).open() as file:
+        return _detect(file, held["name"], part, held["reading"] if reading is None else reading)
+
+
+def mapping_of(draft: OpeningDraft, part: str, *, crowd: bool) -> dict[str, Any]:
+    """Return the mapping by which a file of a draft is read once its project is there."""
+    held = draft.files[part]
+    mapping = {key: value for key, value in held["reading"].items() if value is not None}
+    wanted = ("text", "pixels", "label") if part == PUBLIC else ("text", "pixels", "contributor", *OWNERS)
+    for role in wanted:
+        named = _columns_for(role, held)
+        # The label of an image is its folder, and behind a gate nothing of the owner's comes back.
+        if named and not (role == "label" and named == [FILE_NAME]) and not (crowd and role in OWNERS):
+            mapping[KEYS.get(role, role)] = named if role == "shown" else named[0]
+    if part == PUBLIC:
+        mapping |= {key: held[key] for key in ("values", "separator") if held.get(key)}
+    elif held.get("without_public"):
+        mapping["without_public"] = True
+    return mapping
+
+
+def rehearse(*, draft: OpeningDraft, values: Mapping[str, Any]) -> Rehearsal:
+    """Open the project until the end of this call, ask it about its files, and take all of it back."""
+    with opening.rehearsed_project(preset=draft.preset, owner=draft.owner, **values) as project:
+        try:
+            return _rehearse(draft, project)
+        except InvalidUpload as error:
+            return Rehearsal(problem=str(error))
+
+
+def leave_shared_out(*, draft: OpeningDraft, leave_out: bool) -> None:
+    draft.files[POOL]["without_public"] = leave_out
+    draft.save(update_fields=["files"])
+
+
+def open_draft(*, draft: OpeningDraft, values: Mapping[str, Any], confirm_few: bool = False) -> Project:
+    """Open the project with its files, or nothing at all; the second time there is no draft."""
+    with transaction.atomic():
+        held = OpeningDraft.objects.select_for_update().get(pk=draft.pk)
+        project = opening.create_project(preset=held.preset, owner=held.owner, **values)
+        crowd = project.oracle == Oracle.CROWD
+        for part in (PUBLIC, POOL):
+            if part in held.files:
+                with getattr(held, part).open() as file:
+                    datasets.receive_upload(
+                        project=project,
+                        file=file,
+                        name=held.files[part]["name"],
+                        role=PARTS[part],
+                        mapping=mapping_of(held, part, crowd=crowd),
+                        uploaded_by=held.owner,
+                        confirm_few=confirm_few,
+                    )
+        if held.beside is not None and project.selection == "random":
+            opening.compare_with(project=held.beside, other=project)
+        OpeningDraft.objects.filter(pk=held.pk).delete()
+    _delete_files(draft)
+    return project
+
+
+def discard_draft(*, draft: OpeningDraft) -> None:
+    OpeningDraft.objects.filter(pk=draft.pk).delete()
+    _delete_files(draft)
+
+
+def forget_old_drafts() -> int:
+    limit = models.ExpressionWrapper(Now() - timedelta(hours=KEPT_HOURS), output_field=models.DateTimeField())
+    old = list(OpeningDraft.objects.filter(created_at__lt=limit))
+    for draft in old:
+        discard_draft(draft=draft)
+    return len(old)
+
+
+def _delete_files(draft: OpeningDraft) -> None:
+    for part in PARTS:
+        if kept := str(getattr(draft, part) or ""):
+            default_storage.delete(kept)
+
+
+def _detect(file: Any, name: str, part: str, reading: Mapping[str, Any]) -> DetectedFile:
+    return detect_file(
+        cast("BinaryIO", file),
+        name,
+        maximum_bytes=site.UPLOAD_MAX_BYTES,
+        labelled=part == PUBLIC,
+        reading={key: value for key, value in reading.items() if value not in (None, "")},
+    )
+
+
+def _rehearse(draft: OpeningDraft, project: Project) -> Rehearsal:
+    crowd = project.oracle == Oracle.CROWD
+    mapping = {part: mapping_of(draft, part, crowd=crowd) for part in draft.files}
+    layouts = {part: mappings.layout_of(project, PARTS[part], mapping[part]) for part in draft.files}
+    if POOL not in layouts:
+        return Rehearsal()
+    with draft.pool.open() as file:
+        uploads.open_upload(file, draft.files[POOL]["name"], layouts[POOL])
+        forecast = forecast_upload(
+            project=project, file=file, name=draft.files[POOL]["name"], role=PARTS[POOL], mapping=mapping[POOL]
+        )
+    shared = 0
+    if PUBLIC in layouts:
+        with draft.pool.open() as pool, draft.public.open() as public:
+            shared = shared_rows.count_shared(
+                project=project,
+                public=_rows(public, draft.files[PUBLIC]["name"], layouts[PUBLIC]),
+                pool=_rows(pool, draft.files[POOL]["name"], layouts[POOL]),
+                most_rows=MOST_COMPARED,
+            )
+    return Rehearsal(charges.upload_charge(project, DatasetRole.POOL), forecast, shared)
+
+
+def _rows(file: Any, name: str, layout: Any) -> Iterable[RowBatch]:
+    return uploads.open_upload(file, name, layout).batches()
+
+
+def _fill_in(draft: OpeningDraft, part: str, detected: DetectedFile) -> None:
+    """Let the form hold what a file shows; what was typed by a person stays."""
+    typed = draft.typed
+    if part == POOL:
+        typed["data_kind"] = detected.kind
+        if detected.kind not in PRESETS[draft.preset].data_kinds:
+            draft.preset = "pool-experts"
+        title = SUFFIX.sub("", PurePath(draft.files[POOL]["name"]).name)
+        typed.setdefault("name", re.sub(r"[_\s]+", " ", title).strip()[:120] or gettext("New project"))
+        typed.setdefault("question", gettext("Which class fits?"))
+        if detected.kind == DataKind.IMAGE and any(detected.size):
+            height, width = detected.size
+            scale = min(1.0, IMAGE_SIDE / max(height, width)) if detected.images else 1.0
+            typed |= {"image_height": max(1, round(height * scale)), "image_width": max(1, round(width * scale))}
+    if part == PUBLIC:
+        _take_labels(draft)
+    if typed.get("data_kind") == DataKind.TABLE:
+        typed["columns"] = _column_lines(draft)
+
+
+def _take_labels(draft: OpeningDraft) -> None:
+    """Let the classes and the kind of question be those of the public file."""
+    held = draft.files[PUBLIC]
+    columns = _columns_for("label", held)
+    held |= {"values": {}, "counts": [], "separator": ""}
+    if not columns:
+        return
+    with draft.public.open() as file:
+        shape = _detect(file, held["name"], PUBLIC, held["reading"]).shape
+        labels = labels_of(
+            cast("BinaryIO", file),
+            held["name"],
+            column=columns[0],
+            reading=held["reading"],
+            shape=shape,
+            maximum_bytes=site.UPLOAD_MAX_BYTES,
+        )
+    held |= {"values": dict(labels.spelled), "counts": list(labels.counts.items()), "separator": labels.separator}
+    draft.typed |= _asked(labels, PRESETS[draft.preset].defaults.get("arrival", Arrival.POOL))
+    _fit_model(draft)
+
+
+def _asked(labels: Labels, arrival: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"classes": "\n".join(labels.classes)}
+    if arrival != Arrival.POOL:
+        return found
+    if labels.most > 1:
+        return found | {"question_kind": ChooseSeveral.name, "labels_per_record": labels.most}
+    return found | {"question_kind": Rate.name if labels.are_steps else ChooseOne.name}
+
+
+def _fit_model(draft: OpeningDraft) -> None:
+    """Let the model be one that learns from what is asked."""
+    preset = PRESETS[draft.preset]
+    settings = {**preset.defaults, **draft.typed, "oracle": preset.oracle}
+    if not not_learned(settings):
+        return
+    arrival = str(preset.defaults.get("arrival", Arrival.POOL))
+    found = offered(Kind.ESTIMATOR, oracle=preset.oracle, arrival=arrival, data_kinds=preset.data_kinds)
+    names = [preset.defaults[Kind.ESTIMATOR.key], *(name for name, _label in found)]
+    fitting = [name for name in names if not not_learned({**settings, Kind.ESTIMATOR.key: name})]
+    if fitting:
+        draft.typed[Kind.ESTIMATOR.key] = fitting[0]
+
+
+def _rename(draft: OpeningDraft, held: dict[str, Any], values: Mapping[str, str]) -> None:
+    """Let labels stand for other classes than before; a class that none stands for any more goes."""
+    before = {value: held["values"].get(value, value) for value, _count in held["counts"]}
+    after = {value: values.get(value, "").strip() or name for value, name in before.items()}
+    if before == after:
+        return
+    held["values"] = {value: name for value, name in after.items() if value != name}
+    classes = [line.strip() for line in str(draft.typed.get("classes", "")).splitlines() if line.strip()]
+    renamed = {name: after[value] for value, name in before.items() if after[value] != name}
+    kept = set(after.values())
+    moved = [name if name in kept else renamed.get(name, name) for name in classes]
+    draft.typed["classes"] = "\n".join(dict.fromkeys([*moved, *after.values()]))
+
+
+def _column_lines(draft: OpeningDraft) -> str:
+    """Return a line for each column of a table: bounds come from the public file alone, else a person types them."""
+    typed = str(draft.typed.get("columns", "")).splitlines()
+    known = {line.partition(":")[0].strip(): line for line in typed if line.partition(":")[2].strip()}
+    public = look_at(draft, PUBLIC).columns if PUBLIC in draft.files else {}
+    features = _columns_for("feature", draft.files[POOL]) if POOL in draft.files else []
+    return "\n".join(known.get(name) or f"{name}: {_bounds(public.get(name, ()))}" for name in features)
+
+
+def _found(detected: DetectedFile) -> dict[str, Any]:
+    # The database keeps no order of keys.
+    return {"reading": dict(detected.reading), "roles": dict(detected.roles), "columns": list(detected.roles)}
+
+
+def _columns_for(role: str, held: Mapping[str, Any]) -> list[str]:
+    return [name for name in held["columns"] if held["roles"][name] == role]
+
+
+def _bounds(cells: Iterable[Any]) -> str:
+    """Return the bounds or categories of a public column; empty where it shows none."""
+    filled = [str(cell).strip() for cell in cells if cell not in (None, "")]
+    if not filled:
+        return ""
+    try:
+        numbers = [float(cell) for cell in filled]
+    except ValueError:
+        return ", ".join(sorted(set(filled)))
+    low, high = min(numbers), max(numbers)
+    return f"{low:g} to {high if high > low else low + 1:g}"
