@@ -3,14 +3,14 @@ import pytest
 from annotation.models import Project
 from dpal_site.demo import stage as stages
 from dpal_site.demo.plans import voice_plan
-from dpal_site.demo.report import report_lines
+from dpal_site.demo.report import Compared, report_lines
 from learner.models import ModelRelease
 from learner.rounds.next_step import Step, project_status
 from tests import learning
 from tests.factories import make_user
-from tests.pure.dpal_site.demo.test_report import BESIDE
 
 pytestmark = pytest.mark.django_db(transaction=True)
+BESIDE = Compared(releases=(0.4, 0.8), version_0=0.6, random=0.7, no_privacy=0.9, constant=0.1)
 
 
 def project_with(epsilon: float, *, releases: int, measured: bool = True) -> Project:
