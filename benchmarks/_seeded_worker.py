@@ -3,7 +3,6 @@
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 FOLDER_PREFIX = "dpal-scale-"
 SEED = 7
@@ -21,7 +20,7 @@ def main() -> None:
     from learner.rounds.services import loop
     from privacy.mechanisms.randomness import SimulationRandom
 
-    gates.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]
+    gates.new_key = lambda: bytes(range(32))  # type: ignore[assignment]
     loop.SecureRandom = lambda: SimulationRandom(SEED)  # type: ignore[assignment,misc]
     app.start(sys.argv[1:])
 

@@ -46,7 +46,7 @@ def struck(monkeypatch, strike):
 
         return counted(engine, gate, files, key=key, tell=told)
 
-    monkeypatch.setattr(gates.SparkEngine, "counted", counting)
+    monkeypatch.setattr(SparkEngine, "counted", counting)
 
 
 def drivers():
