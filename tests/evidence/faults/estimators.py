@@ -14,6 +14,7 @@ SETS_TESTS = "tests/pure/learner/estimators/test_label_sets.py"
 SEVERAL_TESTS = "tests/pure/annotation/choices/label_types/test_several.py"
 STREAMS_TESTS = "tests/db/learner/streams/test_processing.py"
 BATTERY = "tests/pure/learner/estimators/test_release_battery.py"
+PURE = "tests/pure/learner/estimators/test_purity.py::test_weights_are_made_of_released_answers_alone"
 
 ESTIMATORS = [
     Mutant(
@@ -259,5 +260,34 @@ ESTIMATORS = [
         (
             "tests/db/learner/streams/test_running_streams.py::test_every_update_reads_its_epoch_and_keeps_no_sums_without_noise",
         ),
+    ),
+    Mutant(
+        "the number of rows in the weights",
+        LINEAR,
+        "self.coef_, self.intercept_ = weights.coef, weights.intercept",
+        "self.coef_, self.intercept_ = weights.coef + 1e-3 * len(rows), weights.intercept",
+        tuple(f"{PURE}[{name}]" for name in ("objective", "sums", "softmax steps", "label sets")),
+    ),
+    Mutant(
+        "a number of rows without noise that sets the length of steps",
+        "privacy/mechanisms/gradient_steps.py",
+        "self.count = float(counted[0])",
+        "self.count = float(len(rows))",
+        (f"{PURE}[softmax steps]",),
+    ),
+    Mutant(
+        "a sum of rows without noise about which they are taken",
+        "privacy/mechanisms/gradient_steps.py",
+        "self.row_sum = released_steps(total, event.norm_bound / STEPS, event.center_sigma, rng)",
+        "self.row_sum = total * (event.norm_bound / STEPS)",
+        (f"{PURE}[softmax steps]",),
+    ),
+    Mutant(
+        "class counts without noise",
+        "privacy/mechanisms/sums.py",
+        "class_sums = released_steps(sums.ravel(), unit, event.class_sigma, rng).reshape(sums.shape)",
+        "class_sums = released_steps(sums.ravel(), unit, event.class_sigma, rng).reshape(sums.shape)\n"
+        "    class_sums[:, -1] = sums[:, -1] * unit",
+        tuple(f"{PURE}[{name}]" for name in ("sums", "label sets", "running sums")),
     ),
 ]

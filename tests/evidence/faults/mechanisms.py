@@ -152,7 +152,7 @@ NOISE = [
     ),
     Mutant(
         "blocks of sums whose noise does not add up",
-        "privacy/mechanisms/sums.py",
+        "client/src/dpal/recompute/sums.py",
         "self.class_variance + other.class_variance",
         "max(self.class_variance, other.class_variance)",
         (f"{SUMS}::test_blocks_add_up_with_their_noise",),
