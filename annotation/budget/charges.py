@@ -14,6 +14,7 @@ from annotation.models import Arrival, Dataset, DatasetRole, Oracle, Project
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateEvent, GateWindowEvent, event_from_json
+from privacy.accounting.gate_events import WINDOW_KINDS, next_window_run
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import remainder
@@ -34,7 +35,7 @@ def coming_run(project: Project, upload: Dataset | None = None) -> Event:
     before = None if newest is None else _run(newest)
     earlier = None if upload is None else _series(project).filter(subject=subject_of(upload)).first()
     epoch = None if earlier is None else _run(earlier).epoch
-    return GateWindowEvent.next_of(before, once, window=project.gate_window, epoch=epoch)
+    return next_window_run(before, once, window=project.gate_window, epoch=epoch)
 
 
 def uploads_in(reservation: LedgerEntry, upload: Dataset) -> list[Dataset]:
@@ -61,7 +62,7 @@ def subject_of(upload: Dataset) -> str:
 def _series(project: Project) -> QuerySet[LedgerEntry]:
     """Return the reservations of the project's series, oldest first; none is ever given back."""
     entries = LedgerEntry.objects.filter(
-        account=project.pool_account_id, kind=EntryKind.RESERVE, mechanism=GateWindowEvent.kind
+        account=project.pool_account_id, kind=EntryKind.RESERVE, mechanism__in=WINDOW_KINDS
     )
     return entries.order_by("sequence")
 

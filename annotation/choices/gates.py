@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Protocol, Self, final, runtime_checkabl
 from annotation.choices.catalogue import CATALOGUE
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
-from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, GateEvent, GateWindowEvent
+from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, GateEvent, next_window_run
 from privacy.choices import Choice, Kind, Parameter, Sound, parameter
 from privacy.gate.counting import CountingGate
 from privacy.gate.normalizers import Normalizer
@@ -62,7 +62,7 @@ class GateChoice(Choice):
         at_least=1,
         at_most=MOST_TEXTS,
         label=_("Gate: texts per contributor"),
-        help=_("More texts of one person cost that many times more."),
+        help=_("More texts of one person cost more."),
         charged=True,
     )
     normalizer: str = parameter(
@@ -79,7 +79,7 @@ class GateChoice(Choice):
         label=_("Gate: uploads counted together"),
         help=_(
             "Empty: each upload is counted and paid for by itself. Else: the newest so many are counted together, and "
-            "the first pays the gate so many times for all uploads. No record may stand in two of them."
+            "the first pays for all uploads. No record may stand in two of them."
         ),
         charged=True,
     )
@@ -123,7 +123,7 @@ class GateChoice(Choice):
 
     def event(self, *, unit: Unit, **circumstances: Any) -> Event:
         once = self.run_event(unit)
-        return once if self.gate_window is None else GateWindowEvent.next_of(None, once, window=self.gate_window)
+        return once if self.gate_window is None else next_window_run(None, once, window=self.gate_window)
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         if self.gate_window is None:

@@ -330,7 +330,7 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["privacy_unit"] = as_message("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
         broken["texts_per_contributor"] = (
-            "Protecting contributors needs a cap: each further text of a person costs epsilon and delta once more."
+            "Protecting contributors needs a cap: each further text of a person costs more."
         )
     if answers_unit(settings) is not None and not (settings.get("labels_epsilon") or 0) > 0:
         broken["labels_epsilon"] = "Must be above 0: it pays for training on what the annotators answered."

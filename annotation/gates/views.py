@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.budget import charges
-from annotation.choices.gates import gate_choice
+from annotation.choices.gates import first_event, gate_choice
 from annotation.choices.policies import labels_of_first_model
 from annotation.data import selectors as data_selectors
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -43,6 +43,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "gate": gate_choice(project.settings),
         "price": price,
+        "whole": first_event(project.settings).cost(),
         "frozen": gates.gate_is_frozen(project),
         "levels": comparison.levels(project.settings),
     }

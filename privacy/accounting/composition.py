@@ -1,16 +1,21 @@
 r"""Composition of costs: zCDP, Gaussian and numerical (PLD), account limits, and the odds an attacker gets."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.units import atto_spendable, nano_spendable, rho_limit_to_nano
+from privacy.accounting.units import atto_spendable, float_at_least, nano_spendable, rho_limit_to_nano
 from privacy.wording import as_message
+
+Floats = NDArray[np.float64]
 
 
 def bounded_range_rho(loss_range: float) -> float:
@@ -182,6 +187,142 @@ def pld_epsilon(events: Iterable[Priced], delta: float, *, adjacency: Adjacency 
                 )
             )
     return float(total.get_epsilon_for_delta(delta))
+
+
+# Beyond it a product of runs says nothing that anybody would promise.
+MOST_COMPOSED: Final = 50.0
+# What rounding may take off a curve, and off a sum of positive terms.
+_MARGIN: Final = 1 + 1e-9
+
+
+def composed_epsilon(
+    profiles: Callable[[Floats], tuple[Floats, Floats]],
+    *,
+    runs: int,
+    epsilon: float,
+    delta: float,
+    replaced: bool = False,
+    resolution: int = 512,
+) -> float:
+    r"""Return an epsilon of `runs` adaptive runs of one mechanism at the delta that so many of them add up to.
+
+    Parameters
+    ----------
+    profiles : callable
+        Takes losses >= 0 and returns, for one run, :math:`\sup H_\varepsilon(P\|Q)` and
+        :math:`\sup H_\varepsilon(Q\|P)` over all neighbours; from some loss on the second one is zero.
+    runs : int
+        Number of runs, >= 1.
+    epsilon, delta : float
+        A point of the curve of one run, > 0; the answer is for a delta of `runs` times `delta`.
+    replaced : bool
+        Whether each run counts twice, once in either direction: a record moves from one text to another.
+    resolution : int
+        Steps of the grid in `epsilon`, for a single run; a power of two gives no more than a smaller one.
+
+    Returns
+    -------
+    float
+        Between `epsilon` and the sum over all runs, in steps of at most :math:`\varepsilon \sqrt{W}` by the resolution.
+
+    Notes
+    -----
+    docs/privacy.md, gates, has the proof. One run's curve is convex in :math:`e^\varepsilon`, so the chords between
+    points of a grid lie above it, and they are the curve of a pair whose losses lie on that grid [2]_. The pair
+    dominates every run, and its product all of them together [1]_. Losses above the range that is kept count as
+    infinite, those below it are raised to it. All sums have positive terms, so `_MARGIN` covers their rounding.
+
+    References
+    ----------
+    .. [1] Zhu, Dong, Wang, "Optimal accounting of differential privacy via characteristic function", 2022.
+    .. [2] Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the dots", 2022.
+    """
+    checks.at_least("runs", runs, 1)
+    count = 2 * runs if replaced else runs
+    most = float_at_least(Fraction(epsilon) * count)
+    if count == 1 or epsilon > MOST_COMPOSED:
+        return most
+    step = 2.0 ** math.floor(math.log2(epsilon * math.sqrt(runs) / resolution))
+    sides = [_power(side, runs, most / step) for side in _pair_on_grid(profiles, step, epsilon)]
+    if replaced:
+        sides = [sides[0].with_other(sides[1], sides[0].reach)]
+    allowed = float(Fraction(delta) * count)
+    return min(most, max(epsilon, *(_loss_at(side, step, allowed) for side in sides)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Losses:
+    """Mass of each loss on a grid, from `lowest` steps on, and of an infinite one."""
+
+    masses: Floats
+    lowest: int
+    infinite: float
+
+    @property
+    def reach(self) -> int:
+        """Steps from zero to the loss that lies farthest from it."""
+        return max(-self.lowest, self.lowest + len(self.masses) - 1)
+
+    def with_other(self, other: "_Losses", kept: int) -> "_Losses":
+        """Return the law of the sum, cut to `kept` steps on either side of zero."""
+        masses, lowest = np.convolve(self.masses, other.masses), self.lowest + other.lowest
+        infinite = self.infinite + other.infinite
+        if lowest < -kept:
+            masses, lowest = np.append(masses[: 1 - kept - lowest].sum(), masses[1 - kept - lowest :]), -kept
+        room = kept + 1 - lowest
+        return _Losses(masses[:room], lowest, infinite + float(masses[room:].sum()))
+
+
+def _pair_on_grid(
+    profiles: Callable[[Floats], tuple[Floats, Floats]], step: float, epsilon: float
+) -> tuple[_Losses, _Losses]:
+    """Return the losses of one run in either direction, on a grid up to three times `epsilon`."""
+    last = math.ceil(3 * epsilon / step)
+    losses = step * np.arange(-last, last + 1)
+    above, below = (np.minimum(1.0, curve * _MARGIN) for curve in profiles(losses[last:].astype(np.float64)))
+    # The curve without its part max(0, 1 - ratio), which is known exactly and has its one corner at ratio 1.
+    excess = np.concatenate([[0.0], np.exp(losses[:last]) * below[:0:-1], above])
+    ratios = np.concatenate([[0.0], np.exp(losses)])
+    slopes = np.append(np.diff(excess) / np.diff(ratios), 0.0)
+    masses = np.diff(slopes)
+    masses[last] += 1
+    # Setting to zero what rounding made negative raises the curve.
+    masses = np.maximum(masses, 0.0)
+    return _Losses(masses * ratios[1:], -last, float(excess[-1])), _Losses(masses[::-1], -last, float(slopes[0]))
+
+
+def _power(once: _Losses, runs: int, most: float) -> _Losses:
+    """Return the law of the sum of `runs` losses; `most` steps are as many as anybody asks about."""
+    places = once.lowest + np.arange(len(once.masses))
+    mean = float(once.masses @ places)
+    spread = math.sqrt(float(once.masses @ (places - mean) ** 2))
+    kept = len(once.masses) + math.ceil(min(most, runs * abs(mean) + 8 * math.sqrt(runs) * spread))
+    result, square = None, once
+    while runs:
+        if runs & 1:
+            result = square if result is None else result.with_other(square, kept)
+        runs >>= 1
+        square = square.with_other(square, kept) if runs else square
+    assert result is not None
+    return result
+
+
+def _loss_at(losses: _Losses, step: float, delta: float) -> float:
+    """Return the first loss on the grid, from 0 on, whose point of the curve is at most `delta`, or infinity."""
+    grid = step * (losses.lowest + np.arange(len(losses.masses)))
+
+    def within(loss: float) -> bool:
+        larger = grid > loss
+        beyond = float(losses.masses[larger] @ -np.expm1(loss - grid[larger]))
+        return bool((losses.infinite + beyond) * _MARGIN <= delta)
+
+    low, high = -1, round(grid[-1] / step)
+    if not within(step * high):
+        return math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if within(step * middle) else (middle, high)
+    return float(step * high)
 
 
 @dataclass(frozen=True, slots=True)

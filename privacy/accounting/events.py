@@ -8,6 +8,8 @@ from privacy.accounting.answers import AnswersEvent, LabelTrainingEvent, Randomi
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof, Unit, no_proof
 from privacy.accounting.event import Event, EventWords, event_from_json
 from privacy.accounting.gate_events import (
+    ComposedCappedGateEvent,
+    ComposedGateWindowEvent,
     GateEvent,
     GateOfSnapshotEvent,
     GateWindowEvent,
@@ -69,6 +71,8 @@ __all__ = [
     "BanditOgdEvent",
     "BernoulliScreenEvent",
     "CenteredStepsEvent",
+    "ComposedCappedGateEvent",
+    "ComposedGateWindowEvent",
     "Cost",
     "Event",
     "ExponentialScreenEvent",

@@ -13,6 +13,8 @@ running maximum from the right.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Final, Literal
 
 import numpy as np
@@ -20,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, kl_div
 
 from privacy.accounting import checks
+from privacy.accounting.composition import composed_epsilon
+from privacy.accounting.units import float_at_least
 from privacy.wording import as_message
 
 Floats = NDArray[np.float64]
@@ -100,23 +104,23 @@ def _series(first: Floats, up: Floats, down: Floats, odds: float, weight_start: 
             return total
 
 
-def forward_curve(t: Floats, rate: float, epsilon: float) -> Floats:
+def forward_curve(t: Floats, rate: float, epsilon: float | Floats) -> Floats:
     """Return max over n of HS(P_n || P_{n-1}) restricted to counts >= t, for every threshold t."""
-    kept = max((1 - rate) * math.exp(-epsilon), 1e-300)
-    gamma = rate + (1 - rate) * -math.expm1(-epsilon)
+    kept = np.maximum((1 - rate) * np.exp(-epsilon), 1e-300)
+    gamma = rate + (1 - rate) * -np.expm1(-epsilon)
     n = np.floor((t - 1) / gamma) + 1
     first = binomial_pmf(t, n, rate)
     return _series(first, n - t, t + 1, rate / (1 - rate), 1 - (n - t) / (n * kept), 1 / (n * kept))
 
 
-def backward_curve(u: Floats, rate: float, epsilon: float) -> Floats:
+def backward_curve(u: Floats, rate: float, epsilon: float | Floats) -> Floats:
     """Return max over n of HS(P_{n-1} || P_n) on suppression and counts <= u, for every u."""
-    gamma = rate - (1 - rate) * math.expm1(min(epsilon, 700.0))
-    if gamma <= 0:
+    gamma = rate - (1 - rate) * np.expm1(np.minimum(epsilon, 700.0))
+    if np.all(gamma <= 0):
         return np.zeros_like(u)
     # Where n is beyond 1e12 the mass below u underflows anyway.
-    n = np.minimum(np.maximum(np.ceil(u / gamma), 1.0), 1e12)
-    first = binomial_pmf(u, n, rate)
+    n = np.minimum(np.maximum(np.ceil(u / np.maximum(gamma, 1e-300)), 1.0), 1e12)
+    first = np.where(gamma > 0, binomial_pmf(u, n, rate), 0.0)
     start = (n * gamma - u) / (n * (1 - rate))
     return np.maximum(0.0, _series(first, u, n - u + 1, (1 - rate) / rate, start, 1 / (n * (1 - rate))))
 
@@ -159,12 +163,17 @@ def last_threshold(target: float, rate: float, epsilon: float, method: DeltaMeth
     The bounds are those of docs/privacy.md, gate: a Chernoff bound, one from the total variation of neighbouring
     binomials (which needs no distance from the mean), and a sharper one by Stirling's formula and a geometric series.
     """
+    if method == "li2012":
+        gamma = rate + (1 - rate) * -math.expm1(-epsilon)
+        return max(0.0, -math.log(target) / _fall(gamma, rate, (1 - rate) * -math.expm1(-epsilon)))
+    return 1 + max(_last_forward(target, rate, epsilon), _last_backward(target, rate, epsilon))
+
+
+def _last_forward(target: float, rate: float, epsilon: float) -> float:
     kept = max((1 - rate) * math.exp(-epsilon), 1e-300)
     gamma = rate + (1 - rate) * -math.expm1(-epsilon)
     fall = _fall(gamma, rate, (1 - rate) * -math.expm1(-epsilon))
     goal = math.log(target)
-    if method == "li2012":
-        return max(0.0, -goal / fall)
     odds = kept / gamma * rate / (1 - rate)
     smooth = 1 + rate / (2 * math.e * (1 - rate) * target * target)
     last = min(max(0.0, (math.log(rate) - goal) / fall), gamma * smooth)
@@ -175,14 +184,15 @@ def last_threshold(target: float, rate: float, epsilon: float, method: DeltaMeth
 
     if gamma < 1 - 1e-9 and odds < 1 - 1e-6:
         last = _first_below(goal, log_forward, 1 + 2 * gamma / (1 - gamma), last)
-    return 1 + max(last, _last_below(goal, target, rate, epsilon))
+    return last
 
 
-def _last_below(goal: float, target: float, rate: float, epsilon: float) -> float:
+def _last_backward(target: float, rate: float, epsilon: float) -> float:
     gamma = rate - (1 - rate) * math.expm1(min(epsilon, 700.0))
     if gamma <= 0:
         return 0.0
     fall = _fall(gamma, rate, (1 - rate) * math.expm1(epsilon))
+    goal = math.log(target)
     odds = gamma / (1 - gamma) * (1 - rate) / rate
     smooth = 1 + rate / (2 * math.e * (1 - rate) * target * target)
     last = min(max(0.0, (math.log(gamma / (1 - rate)) - goal) / fall), gamma * smooth)
@@ -282,6 +292,53 @@ def gate_delta(
     return float(result) if result.ndim == 0 else result
 
 
+def gate_profiles(k: int, sampling_rate: float, epsilons: Floats) -> tuple[Floats, Floats]:
+    r"""Return the divergences of the gate in either direction, each maximised over the size of a text.
+
+    Parameters
+    ----------
+    k : int
+        Smallest sample count that is released, >= 1.
+    sampling_rate : float
+        In (0, 1).
+    epsilons : ndarray of float64, shape (n,)
+        Privacy losses, each >= 0.
+
+    Returns
+    -------
+    (forward, backward) : tuple of ndarray, shape (n,)
+        :math:`\sup_n H_\varepsilon(P_n\|P_{n-1})` and :math:`\sup_n H_\varepsilon(P_{n-1}\|P_n)`; `gate_delta` is the
+        larger one.
+    """
+    sides = (forward_curve, 0, _last_forward), (backward_curve, 1, _last_backward)
+    found = []
+    for curve, below, last in sides:
+        start = np.maximum(curve(np.full_like(epsilons, k - below), sampling_rate, epsilons), NEGLIGIBLE)
+        ends = [last(float(value), sampling_rate, float(loss)) for value, loss in zip(start, epsilons, strict=True)]
+        counts = np.maximum(1, np.floor(ends).astype(np.intp) + 2 - k)
+        firsts = np.cumsum(counts) - counts
+        t = np.arange(counts.sum()) - np.repeat(firsts, counts) + float(k - below)
+        values = np.maximum.reduceat(curve(t, sampling_rate, np.repeat(epsilons, counts)), firsts)
+        found.append(np.maximum(values, NEGLIGIBLE))
+    return found[0], np.where(epsilons >= -math.log1p(-sampling_rate), 0.0, found[1])
+
+
+# Beyond these a curve takes longer than a page may, and the sum of the runs is charged.
+_MOST_COMPOSED_K: Final = 500
+_MOST_COMPOSED_RATE: Final = 0.9
+
+
+@lru_cache(maxsize=1024)
+def runs_epsilon(
+    k: int, rate: float, epsilon: float, delta: float, runs: int, *, replaced: bool = False, resolution: int = 512
+) -> float:
+    """Return what `runs` runs, or texts of one contributor, cost together; see `composed_epsilon`."""
+    if k > _MOST_COMPOSED_K or rate > _MOST_COMPOSED_RATE:
+        return float_at_least(Fraction(epsilon) * runs * (2 if replaced else 1))
+    profiles = partial(gate_profiles, k, rate)
+    return composed_epsilon(profiles, runs=runs, epsilon=epsilon, delta=delta, replaced=replaced, resolution=resolution)
+
+
 def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: DeltaMethod = "exact") -> int:
     """Return the smallest `k` whose gate has at most `delta` at `epsilon`.
 
@@ -365,10 +422,11 @@ RATES: Final = tuple(step / 100 for step in range(1, 100))
 
 @dataclass(frozen=True, slots=True)
 class PlannedGate:
-    """A gate and the number of records a text needs, on average, to pass it."""
+    """A gate, the loss of one text, and the number of records a text needs, on average, to pass it."""
 
     k: int
     sampling_rate: float
+    epsilon: float
 
     @property
     def records_needed(self) -> float:
@@ -386,7 +444,7 @@ def frontier(
     epsilon, delta : float
         Cost of the whole release for one record, or for one contributor of `texts_per_contributor` texts.
     texts_per_contributor : int
-        Cap m, >= 1: every text gets a share of 1 / m of both.
+        Cap m, >= 1: m texts together cost both, by their product.
     rates : sequence of float
         Sampling rates to choose from, in (0, 1).
 
@@ -407,17 +465,35 @@ def frontier(
                 texts_per_contributor=texts_per_contributor,
             )
         )
-    per_text = epsilon / texts_per_contributor, delta / texts_per_contributor
     choices: dict[int, PlannedGate] = {}
+    share = 1.0
     for rate in sorted(rates):
-        k = max(SMALLEST_K, gate_minimum_k(*per_text, rate))
-        choices[k] = PlannedGate(k, rate)
+        planned = _planned(epsilon, delta, texts_per_contributor, rate, share)
+        share = min(1.0, planned.epsilon / epsilon / SHARE_STEP)
+        choices[planned.k] = planned
     ordered = [choices[k] for k in sorted(choices)]
     return [
         choice
         for place, choice in enumerate(ordered)
         if all(choice.sampling_rate > smaller.sampling_rate for smaller in ordered[:place])
     ]
+
+
+# A text's share of epsilon is looked for in steps of this factor, on a coarser grid than the charge, which is no more.
+SHARE_STEP: Final = 0.95
+PLANNED_RESOLUTION: Final = 64
+
+
+def _planned(epsilon: float, delta: float, texts: int, rate: float, share: float) -> PlannedGate:
+    """Return a gate whose `texts` texts cost (epsilon, delta) together, each at most this share of epsilon."""
+    while True:
+        share = max(share, 1 / texts)
+        one = epsilon * share
+        k = max(SMALLEST_K, gate_minimum_k(one, delta / texts, rate))
+        found = float(gate_delta(k, rate, one))
+        if share * texts <= 1 or runs_epsilon(k, rate, one, found, texts, resolution=PLANNED_RESOLUTION) <= epsilon:
+            return PlannedGate(k, rate, one)
+        share *= SHARE_STEP
 
 
 def gate_delta_without_cap(k: int, sampling_rate: float, epsilon: float, records: int) -> float:

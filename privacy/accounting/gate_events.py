@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 from scipy.special import log_ndtr, ndtri
 
@@ -277,6 +277,16 @@ class KAnonymityGateEvent(GateEvent):
         """Return (m eps, m delta) for a contributor of at most m texts; twice that for a replacement."""
         return Cost(self.epsilon, self.delta_per_text).times(_changed_texts(self.texts_per_contributor, adjacency))
 
+    def composed(self, runs: int, *, adjacency: Adjacency) -> Cost:
+        """Return the cost of `runs` texts, or runs over one text, each with coins of its own, by their product."""
+        replaced = _changed_texts(1, adjacency) > 1
+        added = Cost(self.epsilon, self.delta_per_text).times(_changed_texts(runs, adjacency))
+        together = gate.runs_epsilon(
+            self.k, self.sampling_rate, self.epsilon, self.delta_per_text, runs, replaced=replaced
+        )
+        # Both hold at the same delta.
+        return Cost(together, added.delta, rho=min(added.rho, Cost(together).rho))
+
     def summary(self) -> str:
         return as_message(
             "k-anonymity gate with k = {k} on a {sampling_rate:.4g} sample, per {word_unit}",
@@ -284,6 +294,45 @@ class KAnonymityGateEvent(GateEvent):
             sampling_rate=self.sampling_rate,
             word_unit=UNIT_WORDS[self.unit],
         )
+
+
+def _refuse_published_bound(event: KAnonymityGateEvent) -> None:
+    if event.method != "exact":
+        raise ValueError(
+            as_message("runs are composed by the exact curve of the gate, got {method}", method=event.method)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedCappedGateEvent(KAnonymityGateEvent):
+    """The k-anonymity gate for contributors of several texts, where every kept text of theirs has a coin of its own."""
+
+    kind: ClassVar[str] = "composed_capped_gate"
+    words: ClassVar[EventWords] = EventWords(
+        _("k-anonymity gate for contributors"),
+        ngettext_noop(
+            "texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s; one text of a person counts",
+            "texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s; at most "
+            "%(texts_per_contributor)s texts of a person count",
+        ),
+        counted="texts_per_contributor",
+    )
+
+    def __post_init__(self) -> None:
+        KAnonymityGateEvent.__post_init__(self)
+        _refuse_published_bound(self)
+        if self.unit != "contributor":
+            raise ValueError(as_message("a cap protects one contributor, got unit {unit}", unit=self.unit))
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the m-fold product of one text's cost, at a delta m times its own.
+
+        Notes
+        -----
+        Which texts are kept follows from ranks that are independent of the coins. Given the ranks a contributor's texts
+        come out independently of each other, so m of them are dominated by m draws of the pair of one text.
+        """
+        return self.composed(self.texts_per_contributor, adjacency=adjacency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,9 +531,7 @@ class GateWindowEvent(Event):
             raise ValueError(as_message("repeats must be epochs that were entered, in their order"))
 
     @classmethod
-    def next_of(
-        cls, before: "GateWindowEvent | None", inner: Event, *, window: int, epoch: int | None = None
-    ) -> "GateWindowEvent":
+    def next_of(cls, before: "GateWindowEvent | None", inner: Event, *, window: int, epoch: int | None = None) -> Self:
         """Return the run after the entry `before`, or the one that opens a series; without `epoch`, of a new one."""
         epochs, repeats = (0, ()) if before is None else before.counted
         return cls(inner, window, epochs + 1 if epoch is None else epoch, epochs, repeats)
@@ -509,7 +556,11 @@ class GateWindowEvent(Event):
         Event.check_parent(self, parent)
         if not self.needs_parent:
             return
-        if not isinstance(parent, GateWindowEvent) or (parent.inner, parent.window) != (self.inner, self.window):
+        if (
+            not isinstance(parent, GateWindowEvent)
+            or parent.kind != self.kind
+            or (parent.inner, parent.window) != (self.inner, self.window)
+        ):
             raise ValueError(as_message("a further run must descend from one of the same gate over as many uploads"))
         if parent.counted != (self.epochs, self.repeats):
             raise ValueError(as_message("a further run must count every run of the series before"))
@@ -536,8 +587,12 @@ class GateWindowEvent(Event):
         convex in n and nothing at 0: all runs cost at most C times the group of m. `Cost.of_group` of these entries
         is no less.
         """
-        runs = self._paid(*self.counted) - self._paid(self.epochs, self.repeats)
-        return self.inner.cost(adjacency=adjacency).times(runs)
+        return self.inner.cost(adjacency=adjacency).times(self.runs_paid)
+
+    @property
+    def runs_paid(self) -> int:
+        """Runs that this entry pays for."""
+        return self._paid(*self.counted) - self._paid(self.epochs, self.repeats)
 
     def _paid(self, epochs: int, repeats: tuple[int, ...]) -> int:
         if not epochs:
@@ -554,3 +609,50 @@ class GateWindowEvent(Event):
             epoch=self.epoch,
             reason=self.inner.summary(),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedGateWindowEvent(GateWindowEvent):
+    """A k-anonymity gate over the newest uploads whose window is charged by the product of its runs."""
+
+    kind: ClassVar[str] = "composed_gate_window"
+    words: ClassVar[EventWords] = EventWords(
+        _("k-anonymity gate over several uploads"), GateWindowEvent.words.how, counted="window"
+    )
+
+    def __post_init__(self) -> None:
+        GateWindowEvent.__post_init__(self)
+        if not isinstance(self.inner, KAnonymityGateEvent):
+            raise ValueError(as_message("{kind} has no curve whose runs are composed", kind=self.inner.kind))
+        _refuse_published_bound(self.inner)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the W-fold product of one run with the first entry, one run with a repeat that needs it.
+
+        Notes
+        -----
+        Gate and W are fixed with the first entry. Neighbours differ in a record that W first runs read. Each of these
+        is a random function of one draw of the gate's dominating pair, chosen by what came before. So all W draws could
+        be made and shown when the series opens: one release, whose curve is that of the product, and the runs are work
+        on it. A repeat is not among the W, since whether it happens is known only later; it pays a run of its own.
+
+        For a person of m records in all uploads, the first runs are one interactive mechanism with this cost for each
+        record, hence with `Cost.of_group` of it for m; a repeat costs the group of those it reads, as in
+        `GateWindowEvent`, and interactive mechanisms add up.
+        """
+        if self.needs_parent:
+            return GateWindowEvent.cost(self, adjacency=adjacency)
+        assert isinstance(self.inner, KAnonymityGateEvent)
+        return self.inner.composed(self.window, adjacency=adjacency)
+
+
+WINDOW_KINDS: Final = (GateWindowEvent.kind, ComposedGateWindowEvent.kind)
+
+
+def next_window_run(
+    before: GateWindowEvent | None, inner: Event, *, window: int, epoch: int | None = None
+) -> GateWindowEvent:
+    """Return the next run of a series, charged by its product where the gate has a curve for it."""
+    exact = isinstance(inner, KAnonymityGateEvent) and inner.method == "exact"
+    kind = ComposedGateWindowEvent if exact else GateWindowEvent
+    return kind.next_of(before, inner, window=window, epoch=epoch)

@@ -21,7 +21,7 @@ from privacy.errors import UnsoundCombination
 from privacy.wording import as_message
 
 # Series whose entries count those before: a second opening would begin to count again.
-OPENED_ONCE = ("secret_block", "gate_window")
+OPENED_ONCE = ("secret_block", "gate_window", "composed_gate_window")
 # An amount above a million is no privacy; left empty, it cannot make the totals of another currency overflow.
 LARGEST_AMOUNT = 1e6
 

@@ -101,7 +101,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_gate_run_snapshot',
             MESSAGE = 'a run over a registered table is paid with its snapshot';
     END IF;
-    IF event ->> 'kind' = 'gate_window' AND (
+    IF event ->> 'kind' IN ('gate_window', 'composed_gate_window') AND (
         charged.subject <> 'dataset:' || NEW.dataset_id OR EXISTS (
             SELECT FROM annotation_gaterun run JOIN privacy_ledgerentry paid ON paid.id = run.reservation_id
             WHERE run.project_id = NEW.project_id

@@ -256,7 +256,9 @@ class Migration(FirstMigration):
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(
-                            ("kind", "reserve"), ("mechanism__in", ("secret_block", "gate_window")), ("parent", None)
+                            ("kind", "reserve"),
+                            ("mechanism__in", ("secret_block", "gate_window", "composed_gate_window")),
+                            ("parent", None),
                         ),
                         fields=("account", "mechanism"),
                         name="privacy_entry_series_opened_once",

@@ -5,6 +5,7 @@ from tests.evidence.planting import Mutant
 GATE = "tests/pure/privacy/test_gate.py"
 RUNS = "tests/db/annotation/budget/test_gate_runs.py"
 MECHANISM = "tests/web/annotation/choices/test_new_gate_mechanism.py"
+COMPOSED = "tests/pure/privacy/accounting/test_composed_runs.py"
 EVENTS = "tests/pure/privacy/accounting"
 
 GATES = [
@@ -153,6 +154,20 @@ GATES = [
         "    proved_in_windows: ClassVar[bool] = False\n",
         "    proved_in_windows: ClassVar[bool] = True\n",
         (f"{EVENTS}/test_events_window.py::test_a_gate_that_declares_no_proof_is_in_no_series",),
+    ),
+    Mutant(
+        "a product of one run less than there are",
+        "privacy/accounting/composition.py",
+        "sides = [_power(side, runs, most / step)",
+        "sides = [_power(side, runs - 1, most / step)",
+        (f"{COMPOSED}::test_another_convolution_of_curves_by_brute_force_gives_the_same",),
+    ),
+    Mutant(
+        "a window composed as if its uploads were one",
+        "privacy/accounting/gate_events.py",
+        "return self.inner.composed(self.window, adjacency=adjacency)",
+        "return self.inner.composed(1, adjacency=adjacency)",
+        (f"{COMPOSED}::test_no_sizes_of_a_text_in_so_many_runs_exceed_the_charge",),
     ),
     Mutant(
         "a gate that is charged for hiding others than it hides",

@@ -16,6 +16,7 @@ CREATE FUNCTION privacy_event_continues(event jsonb) RETURNS boolean LANGUAGE sq
         WHEN 'secret_sample' THEN (event ->> 'released_before')::float8 > 0
         WHEN 'secret_block' THEN jsonb_path_exists(event, '$.attempts[*] ? (@ > 0)')
         WHEN 'gate_window' THEN (event ->> 'epochs')::bigint > 0
+        WHEN 'composed_gate_window' THEN (event ->> 'epochs')::bigint > 0
         WHEN 'screen_round' THEN true
         ELSE coalesce(event ->> 'series' = 'continued', false)
     END
@@ -224,6 +225,11 @@ BEGIN
         epsilon := (event ->> 'epsilon')::float8;
         -- A text of k records is released with all of them in the sample, and never with one fewer.
         delta := privacy_exp((event ->> 'k')::float8 * ln((event ->> 'sampling_rate')::float8));
+    WHEN 'composed_capped_gate' THEN
+        -- The product of m texts costs one text's epsilon at least, and m times its delta.
+        epsilon := (event ->> 'epsilon')::float8;
+        delta := moved * (event ->> 'texts_per_contributor')::float8
+            * privacy_exp((event ->> 'k')::float8 * ln((event ->> 'sampling_rate')::float8));
     WHEN 'threshold_gate' THEN
         epsilon := (event ->> 'epsilon')::float8;
         delta := (event ->> 'delta')::float8;
@@ -234,10 +240,17 @@ BEGIN
         END IF;
     WHEN 'gate_of_snapshot', 'label_training' THEN
         SELECT cost.* INTO epsilon, delta, rho FROM privacy_least_cost(event -> 'inner', 'null') AS cost;
-    WHEN 'gate_window' THEN
+    WHEN 'gate_window', 'composed_gate_window' THEN
         SELECT cost.* INTO epsilon, delta, rho FROM privacy_least_cost(event -> 'inner', adjacency) AS cost;
         times := privacy_window_paid((event ->> 'window')::bigint, privacy_event_counted(event))
             - privacy_window_paid((event ->> 'window')::bigint, jsonb_build_array(event -> 'epochs', event -> 'repeats'));
+        IF kind = 'composed_gate_window' AND NOT privacy_event_continues(event) THEN
+            -- The product of all runs costs one run's epsilon at least, and all their deltas.
+            epsilon := (event -> 'inner' ->> 'epsilon')::float8;
+            delta := times * delta;
+            rho := NULL;
+            times := 1;
+        END IF;
     WHEN 'secret_sample' THEN
         SELECT cost.* INTO inner_cost FROM privacy_least_cost(event -> 'inner', 'null') AS cost;
         selected := (event ->> 'rate')::float8;
@@ -301,13 +314,15 @@ CREATE FUNCTION privacy_event_follows(event jsonb, before jsonb) RETURNS boolean
                 + (1 - 1e-6) * (SELECT cost.epsilon FROM privacy_least_cost(before -> 'inner', 'null') AS cost)
         WHEN 'secret_block' THEN before ->> 'kind' = 'secret_block' AND before -> 'series' = event -> 'series'
             AND event -> 'attempts' = privacy_event_counted(before)
-        WHEN 'gate_window' THEN before ->> 'kind' = 'gate_window'
-            AND (before -> 'inner', before -> 'window') = (event -> 'inner', event -> 'window')
-            AND jsonb_build_array(event -> 'epochs', event -> 'repeats') = privacy_event_counted(before)
         WHEN 'screen_round' THEN before ->> 'kind' IN ('exposure_capped_screen', 'screen_round')
             AND (event ->> 'q_hi')::float8 <= (before ->> 'q_hi')::float8
             AND (event ->> 'q_lo')::float8 >= (before ->> 'q_lo')::float8
-        ELSE before ->> 'kind' = event ->> 'kind' AND before ->> 'series' IN ('opened', 'continued')
-            AND coalesce((event ->> 'scale')::float8 <= (before ->> 'scale')::float8, true)
+        ELSE before ->> 'kind' = event ->> 'kind' AND CASE
+            WHEN event ->> 'kind' IN ('gate_window', 'composed_gate_window')
+                THEN (before -> 'inner', before -> 'window') = (event -> 'inner', event -> 'window')
+                AND jsonb_build_array(event -> 'epochs', event -> 'repeats') = privacy_event_counted(before)
+            ELSE before ->> 'series' IN ('opened', 'continued')
+                AND coalesce((event ->> 'scale')::float8 <= (before ->> 'scale')::float8, true)
+            END
     END, false)
 $$;

@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from privacy.accounting.events import (
+    ComposedGateWindowEvent,
     Event,
     GateWindowEvent,
     GaussianEvent,
     GradientStepsEvent,
+    KAnonymityGateEvent,
     MinibatchSgdEvent,
     RandomizedAnswersEvent,
     RunningSumsEvent,
@@ -28,6 +30,7 @@ OPENED = SecretBlockEvent(SERIES, TRAINING, 1, (0, 0))
 SAMPLE = SecretSampleEvent(TRAINING, 0.1)
 AGAIN = SecretSampleEvent(TRAINING, 0.1, 1.0)
 WINDOW = GateWindowEvent.next_of(None, ThresholdGateEvent(1.0, 1e-6), window=3)
+COMPOSED = ComposedGateWindowEvent(KAnonymityGateEvent(20, 0.3, 0.5), 3, 1)
 SUMS = SumsEvent(5, 3, 1.0, 0.0, 9.0)
 ANSWERS = RandomizedAnswersEvent(2.0, 5)
 
@@ -48,10 +51,10 @@ def chain(*events: Event) -> list[Step]:
     return [Step(event, place - 1 if event.needs_parent else None) for place, event in enumerate(events)]
 
 
-def runs(n: int) -> list[Event]:
-    made = [WINDOW]
+def runs(n: int, opened: GateWindowEvent = WINDOW) -> list[Event]:
+    made = [opened]
     for _run in range(n - 1):
-        made.append(GateWindowEvent.next_of(made[-1], WINDOW.inner, window=3, epoch=1))
+        made.append(opened.next_of(made[-1], opened.inner, window=3, epoch=1))
     return made
 
 
@@ -93,6 +96,17 @@ FORGERIES = {
         FORKED,
         "privacy_entry_series_continued_once",
     ),
+    "a composed window that is continued as one of runs": (
+        History(chain(COMPOSED, GateWindowEvent(COMPOSED.inner, 3, 2, 1))),
+        "a further run must descend from one of the same gate over as many uploads",
+        "privacy_entry_series_counted",
+    ),
+    "a composed window run ten times and paid twice": (
+        History([Step(COMPOSED), *[Step(event, 0) for event in runs(2, COMPOSED)[1:] * 9]]),
+        FORKED,
+        "privacy_entry_series_continued_once",
+    ),
+    "a composed window opened twice": (History([Step(COMPOSED)] * 2), FORKED, "privacy_entry_series_opened_once"),
     "a gate window with runs that never were": (
         History(chain(*runs(2), replace(runs(3)[2], repeats=(1, 1)))),
         "a further run must count every run of the series before",

@@ -44,6 +44,8 @@ EXAMPLES = [
     ev.ThresholdGateEvent(0.1, 1e-8, "contributor", 10, "laplace"),
     ev.GateWindowEvent(ev.KAnonymityGateEvent(20, 0.3, 0.5, normalizer="l1"), 7, 1),
     ev.GateWindowEvent(ev.ThresholdGateEvent(1.0, 1e-6), 3, 2, 9, (2, 4)),
+    ev.ComposedCappedGateEvent(20, 0.3, 0.5, "contributor", 5),
+    ev.ComposedGateWindowEvent(ev.KAnonymityGateEvent(20, 0.3, 0.5, normalizer="l1"), 7, 1),
     ev.GateOfSnapshotEvent(ev.KAnonymityGateEvent(20, 0.3, 0.5, normalizer="l1"), "0af1" * 16),
     ev.GateOfSnapshotEvent(ev.ThresholdGateEvent(1.0, 1e-6, "contributor", 10, "weighted_gaussian"), "0" * 64),
     ev.GaussianEvent(1.0, 2.0),

@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.cost import ADJACENCIES
-from privacy.accounting.events import GateWindowEvent, GaussianEvent, KAnonymityGateEvent, ThresholdGateEvent
-from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER
+from privacy.accounting.events import (
+    ComposedCappedGateEvent,
+    ComposedGateWindowEvent,
+    GateWindowEvent,
+    GaussianEvent,
+    KAnonymityGateEvent,
+    ThresholdGateEvent,
+)
+from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, next_window_run
 from privacy.accounting.units import float_at_least
 from tests.pure.privacy.accounting.test_events_snapshot import OtherGateEvent, ProvedGateEvent
 
@@ -150,3 +157,48 @@ def test_a_person_of_several_uploads_pays_no_more_than_a_population_is_charged(r
     for name in ("epsilon", "delta", "rho"):
         true, most = sum(getattr(cost, name) for cost in costs), sum(getattr(cost, name) for cost in charged)
         assert true <= most * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_composed_window_pays_the_product_of_its_runs_once_and_repeats_by_themselves(adjacency):
+    once = GATE.cost(adjacency=adjacency)
+    events = [ComposedGateWindowEvent.next_of(None, GATE, window=7)]
+    for epoch in (None, None, 2, None):
+        events.append(ComposedGateWindowEvent.next_of(events[-1], GATE, window=7, epoch=epoch))
+    opened, *others = [event.cost(adjacency=adjacency) for event in events]
+    added = GateWindowEvent(GATE, 7, 1).cost(adjacency=adjacency)
+    assert once.epsilon / 2 <= opened.epsilon < added.epsilon / 3
+    assert (opened.delta, opened.rho) == (added.delta, min(added.rho, opened.rho))
+    assert [cost.epsilon for cost in others] == [0.0, 0.0, once.epsilon, 0.0]
+    assert others[2] == once
+
+
+def test_only_a_gate_with_a_curve_has_its_window_composed():
+    assert type(next_window_run(None, GATE, window=3)) is ComposedGateWindowEvent
+    assert type(next_window_run(None, GATES[1], window=3)) is GateWindowEvent
+    published = KAnonymityGateEvent(20, 0.3, 0.5, method="li2012")
+    assert type(next_window_run(None, published, window=3)) is GateWindowEvent
+    for inner, said in ((GATES[1], "no curve"), (published, "exact curve"), (ProvedGateEvent(), "no curve")):
+        with pytest.raises(ValueError, match=said):
+            ComposedGateWindowEvent(inner, 3, 1)
+    with pytest.raises(ValueError, match="the same gate over as many"):
+        ComposedGateWindowEvent(GATE, 3, 2, 1).check_parent(GateWindowEvent(GATE, 3, 1))
+
+
+def test_a_cap_pays_the_product_of_its_texts():
+    once = KAnonymityGateEvent(20, 0.3, 0.5).cost()
+    capped = ComposedCappedGateEvent(20, 0.3, 0.5, "contributor", 7)
+    window = ComposedGateWindowEvent(KAnonymityGateEvent(20, 0.3, 0.5), 7, 1)
+    assert capped.cost() == window.cost()
+    assert ComposedCappedGateEvent(20, 0.3, 0.5, "contributor", 1).cost() == once
+    replaced = capped.cost(adjacency="replace")
+    assert capped.cost().epsilon < replaced.epsilon < 2 * capped.cost().epsilon
+    assert replaced.delta == pytest.approx(2 * capped.cost().delta)
+    for wrong, said in (
+        (("record", 1), "a cap protects one contributor"),
+        (("contributor", 0), "texts_per_contributor"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ComposedCappedGateEvent(20, 0.3, 0.5, *wrong)
+    with pytest.raises(ValueError, match="exact curve"):
+        ComposedCappedGateEvent(20, 0.3, 0.5, "contributor", 7, method="li2012")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting import events as ev
-from privacy.ledger.rules import charge_of
+from privacy.ledger.rules import OPENED_ONCE, charge_of
 from tests.counting import new_counter
 from tests.forging import History, Step, said_by_auditor, said_by_database, said_by_service
 
@@ -60,10 +60,12 @@ def samples(draw: Any) -> History:
 def windows(draw: Any) -> History:
     gate = draw(st.sampled_from([ev.ThresholdGateEvent(1.0, 1e-6), ev.KAnonymityGateEvent(20, 0.3, 0.5)]))
     events: list[ev.Event] = []
-    width = draw(st.integers(1, 9))
+    width, kind = draw(st.integers(1, 9)), ev.GateWindowEvent
+    if isinstance(gate, ev.KAnonymityGateEvent):
+        kind = draw(st.sampled_from([kind, ev.ComposedGateWindowEvent]))
     for again in [False, *draw(st.lists(st.booleans(), min_size=1, max_size=5))]:
         before = events[-1] if events else None
-        events.append(ev.GateWindowEvent.next_of(before, gate, window=width, epoch=1 if again else None))
+        events.append(kind.next_of(before, gate, window=width, epoch=1 if again else None))
     return History(followed(events))
 
 
@@ -98,7 +100,13 @@ def answers(draw: Any) -> History:
     return History([Step(event)], unit=unit)
 
 
-HONEST = st.one_of(blocks(), samples(), windows(), rounds(), looks(), sums(), answers())
+@st.composite
+def caps(draw: Any) -> History:
+    capped = ev.ComposedCappedGateEvent(draw(st.integers(8, 30)), 0.3, 0.5, "contributor", draw(st.integers(1, 9)))
+    return History([Step(capped)], unit="contributor")
+
+
+HONEST = st.one_of(caps(), blocks(), samples(), windows(), rounds(), looks(), sums(), answers())
 
 
 def one_unit(history: History, place: int) -> History:
@@ -111,7 +119,7 @@ def one_unit(history: History, place: int) -> History:
 def another_unit(history: History, place: int) -> History:
     charge = charge_of(history.steps[place].event, adjacency="null")
     assume((charge.epsilon_nano, charge.delta_atto, charge.rho_nano) != (0, 0, 0))
-    return replace(history, unit="contributor")
+    return replace(history, unit="contributor" if history.unit == "record" else "record")
 
 
 def no_parent(history: History, place: int) -> History:
@@ -126,7 +134,7 @@ def needless_parent(history: History, place: int) -> History:
 
 def fork(history: History, place: int) -> History:
     step = history.steps[place]
-    assume(step.parent is not None or step.event.kind in ("secret_block", "gate_window"))
+    assume(step.parent is not None or step.event.kind in OPENED_ONCE)
     # A round says nothing of those before it: after the last one, the same again is the next.
     assume(step.event.kind not in ("top_c", "screen_round") or place + 1 < len(history.steps))
     return replace(history, steps=[*history.steps, step])
