@@ -59,7 +59,7 @@ class SampledGate(GateChoice):
         cap = texts_per_contributor or 1
         return [
             cls(
-                gate_epsilon=epsilon / cap,
+                gate_epsilon=choice.epsilon,
                 texts_per_contributor=texts_per_contributor,
                 normalizer=Normalizer.L1,
                 gate_k=choice.k,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 
 from privacy.accounting.cost import Unit
-from privacy.accounting.events import KAnonymityGateEvent
-from privacy.accounting.gate import frontier
+from privacy.accounting.events import ComposedCappedGateEvent, KAnonymityGateEvent
+from privacy.accounting.gate import RATES, frontier
 from privacy.gate.counting import CountingGate
 from privacy.gate.hashing import COIN_RESOLUTION
 from privacy.gate.normalizers import Normalizer
@@ -81,7 +81,9 @@ class KAnonymityGate(CountingGate):
         return self._coin_threshold / COIN_RESOLUTION
 
     def event(self, epsilon: float) -> KAnonymityGateEvent:
-        return KAnonymityGateEvent(
+        # Every kept text of a contributor has a coin of its own, the one of its record.
+        several = (self.texts_per_contributor or 1) > 1
+        return (ComposedCappedGateEvent if several else KAnonymityGateEvent)(
             k=self.k,
             sampling_rate=self.exact_sampling_rate,
             epsilon=epsilon,
@@ -103,7 +105,9 @@ class KAnonymityGate(CountingGate):
     def at_price(
         cls, epsilon: float, delta: float, unit: Unit = "record", texts_per_contributor: int | None = None
     ) -> Sequence[Self]:
-        choices = frontier(epsilon, delta, texts_per_contributor=texts_per_contributor or 1)
+        cap = texts_per_contributor or 1
+        # The product of several texts takes long to plan with.
+        choices = frontier(epsilon, delta, texts_per_contributor=cap, rates=RATES if cap == 1 else RATES[4::5])
         return [cls(choice.k, choice.sampling_rate, unit, texts_per_contributor) for choice in choices]
 
     def described(self) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset
 from django.core.management.base import BaseCommand, CommandError
 
+from privacy.accounting.events import ComposedGateWindowEvent, KAnonymityGateEvent
 from privacy.accounting.gate import PlannedGate, frontier
 from privacy.gate import planning
 from privacy.gate.hashing import new_key
@@ -45,6 +46,11 @@ class Command(BaseCommand):
         parser.add_argument("--most-frequent", type=int, help="public number: how often the most frequent is said")
         parser.add_argument("--people", type=int, help="public number: contributors; then caps are compared")
         parser.add_argument("--paper-table", action="store_true", help="print the source's table, both accountings")
+        parser.add_argument("--runs", type=int, nargs="+", help="print what so many runs of a gate cost together")
+        parser.add_argument("--k", type=int, default=20, help="k of the gate of --runs (default 20)")
+        parser.add_argument(
+            "--rate", type=float, default=0.25, help="sampling rate of the gate of --runs (default .25)"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, **options: Any) -> None:
@@ -59,6 +65,8 @@ class Command(BaseCommand):
 def _answer(options: dict[str, Any]) -> dict[str, Any]:
     if options["paper_table"]:
         return {"paper_table": [asdict(cell) for cell in planning.paper_table()]}
+    if options["runs"]:
+        return {"runs": _runs(KAnonymityGateEvent(options["k"], options["rate"], options["epsilon"]), options["runs"])}
     cap = options["texts_per_contributor"]
     if options["records"] is not None:
         return _public_plan(options)
@@ -70,6 +78,15 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
     )
     survey.update(_batches(options))
     return _plan(survey.frequencies(), choices, options)
+
+
+def _runs(gate: KAnonymityGateEvent, windows: list[int]) -> list[dict[str, float]]:
+    """Return what a window of each length costs, and what its runs would cost one by one."""
+    costs = [(window, ComposedGateWindowEvent(gate, window, 1).cost()) for window in windows]
+    return [
+        {"runs": window, "epsilon": cost.epsilon, "added_up": window * gate.epsilon, "delta": cost.delta}
+        for window, cost in costs
+    ]
 
 
 def _public_plan(options: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +153,8 @@ def _batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _row(choice: PlannedGate) -> dict[str, float]:
-    return {"k": choice.k, "sampling_rate": choice.sampling_rate, "records_needed": round(choice.records_needed, 1)}
+    needed = round(choice.records_needed, 1)
+    return {"k": choice.k, "sampling_rate": choice.sampling_rate, "epsilon": choice.epsilon, "records_needed": needed}
 
 
 def _lines(answer: dict[str, Any]) -> Iterator[str]:
@@ -145,7 +163,8 @@ def _lines(answer: dict[str, Any]) -> Iterator[str]:
         yield f"{cap}{plan['gate']}: about {plan['texts']:,.0f} texts, {plan['contribution_share']:.0%} of what is said"
     if "window" in answer:
         yield f"180 texts pass after collecting {answer['window']:.3g} times as long"
-    if "caps" in answer or "gates" in answer:
+    yield from map("| {runs} | {epsilon:.3g} | {added_up:g} | {delta:.2g} |".format_map, answer.get("runs", []))
+    if answer.keys() & {"caps", "gates", "runs"}:
         return
     if "paper_table" in answer:
         yield f"{'k':>5} {'rate':>5} {'epsilon':>8} {'delta charged':>14} {'published bound':>16}"

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting.gate import frontier, gate_delta
+from privacy.accounting.gate import RATES, frontier, gate_delta
 from privacy.gate import survey as survey_module
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.planning import paper_table, passing, said_at_least
@@ -33,22 +33,25 @@ def log(rng, rows, texts=3000, people=500):
 
 @pytest.mark.parametrize("cap", [1, 4])
 def test_frontier_holds_the_cost_and_nothing_beaten(cap):
-    choices = frontier(1.0, 1e-6, texts_per_contributor=cap)
-    assert len(choices) > 20
+    choices = frontier(1.0, 1e-6, texts_per_contributor=cap, rates=RATES[4::5])
+    assert len(choices) > 10
     for choice, smaller in zip(choices[1:], choices, strict=False):
         assert (choice.k, choice.sampling_rate) > (smaller.k, smaller.sampling_rate)
         assert choice.sampling_rate > smaller.sampling_rate
-        assert gate_delta(choice.k, choice.sampling_rate, 1.0 / cap) <= 1e-6 / cap
-        assert gate_delta(choice.k - 1, choice.sampling_rate, 1.0 / cap) > 1e-6 / cap
+        assert gate_delta(choice.k, choice.sampling_rate, choice.epsilon) <= 1e-6 / cap
+        assert gate_delta(choice.k - 1, choice.sampling_rate, choice.epsilon) > 1e-6 / cap
+        cost = KAnonymityGate(choice.k, choice.sampling_rate, "contributor", cap).event(choice.epsilon).cost()
+        assert max(choice.epsilon, 0.9) <= cost.epsilon <= 1.0
+        assert cost.delta <= 1e-6 * (1 + 1e-8)
 
 
 def test_a_cap_makes_the_gate_dearer():
-    by_rate = [
-        {choice.sampling_rate: choice.k for choice in frontier(1.0, 1e-6, texts_per_contributor=m)} for m in (1, 5)
-    ]
+    planned = [frontier(1.0, 1e-6, texts_per_contributor=cap, rates=RATES[4::5]) for cap in (1, 5)]
+    by_rate = [{choice.sampling_rate: choice.k for choice in choices} for choices in planned]
     shared = by_rate[0].keys() & by_rate[1].keys()
     assert shared
-    assert all(by_rate[1][rate] > by_rate[0][rate] for rate in shared)
+    assert all(by_rate[1][rate] >= by_rate[0][rate] for rate in shared)
+    assert min(choice.records_needed for choice in planned[1]) > min(choice.records_needed for choice in planned[0])
     with pytest.raises(ValueError, match="got 0"):
         frontier(1.0, 1e-6, texts_per_contributor=0)
 
