@@ -28,6 +28,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # At a rate of 0.5 and k = 8, 7 copies never pass, and 400 do but with a chance below 1e-90.
 OFTEN, RARE = 400, 7
 GATE = {"gate_k": 8, "gate_sampling_rate": 0.5, "gate_epsilon": 1.0, "gate_window": 3}
+# What three runs cost together.
+TOGETHER = 1.140625
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +100,7 @@ def test_what_is_said_a_little_every_day_passes_and_all_days_cost_the_window(cou
     project = crowd()
     days = [gated(project, ["play jazz"] * RARE + [f"only on day {day}"] * RARE)[0].pk for day in range(12)]
     assert counts == [days[max(0, day - 2) : day + 1] for day in range(12)]
-    assert [event.cost().epsilon for event in reserved(project)] == [3.0] + [0.0] * 11
+    assert [event.cost().epsilon for event in reserved(project)] == [TOGETHER] + [0.0] * 11
     # What one day alone says never passes.
     assert asked(project) == {"play jazz"}
     assert [verdict.differing for verdict in audit_accounts(scope=project.pool_account.scope, marks=None)] == [0]
@@ -106,7 +108,7 @@ def test_what_is_said_a_little_every_day_passes_and_all_days_cost_the_window(cou
 
 def test_the_price_on_the_button_is_what_is_charged():
     project = crowd()
-    assert charges.gate_charge(project).epsilon == 3.0
+    assert charges.gate_charge(project).epsilon == TOGETHER
     dataset, _job = gated(project, ["stop"] * OFTEN)
     assert charges.gate_charge(project).epsilon == 0.0
     assert charges.upload_charge(project, "pool", dataset).epsilon == 1.0
@@ -145,7 +147,7 @@ def test_a_killed_run_is_paid_for_and_repeated_as_its_epoch(monkeypatch, counts)
     gates.run_gate(job_id=job.pk)
     events = reserved(project)
     assert [(event.epoch, event.epochs, event.repeats) for event in events] == [(1, 0, ()), (2, 1, ()), (1, 2, ())]
-    assert [event.cost().epsilon for event in events] == [3.0, 0.0, 1.0]
+    assert [event.cost().epsilon for event in events] == [TOGETHER, 0.0, 1.0]
     # It reads what its epoch reads, not what came later.
     assert counts == [[first.pk], [first.pk, second.pk], [first.pk]]
     states = GateRun.objects.order_by("pk").values_list("dataset_id", "state")
@@ -153,11 +155,11 @@ def test_a_killed_run_is_paid_for_and_repeated_as_its_epoch(monkeypatch, counts)
     third, _job = gated(project, ["go"] * OFTEN)
     assert reserved(project)[-1].repeats == (1,)
     assert counts[-1] == [first.pk, second.pk, third.pk]
-    assert spent(project) == 4.0
+    assert spent(project) == TOGETHER + 1
 
 
 def test_a_run_that_its_account_cannot_repeat_is_refused_before_it_reads(monkeypatch, counts):
-    project = crowd(epsilon=3.0)
+    project = crowd(epsilon=2.0)
     job = gates.start_gate(dataset=uploaded(project, ["stop"] * OFTEN))
     killed(monkeypatch, job)
     gates.run_gate(job_id=job.pk)
@@ -193,7 +195,7 @@ def test_two_uploads_at_once_are_two_epochs_and_paid_for_once(monkeypatch):
         thread.join(120)
     events = reserved(project)
     assert [(event.epoch, event.epochs) for event in events] == [(1, 0), (2, 1)]
-    assert spent(project) == 3.0
+    assert spent(project) == TOGETHER
     assert GateRun.objects.filter(project=project, state=GateState.COMMITTED).count() == 2
     assert asked(project) == {"stop", "go"}
 
@@ -259,9 +261,9 @@ def test_the_number_of_uploads_stays_once_something_is_charged():
 
 
 def test_people_and_what_the_pool_cannot_pay_are_refused():
-    project = crowd(epsilon=2.0, gate_window=None)
+    project = crowd(epsilon=1.1, gate_window=None)
     chosen = {"gate_kind": "k_anonymity", **GATE}
-    with pytest.raises(InvalidConfiguration, match="epsilon 3"):
+    with pytest.raises(InvalidConfiguration, match=r"epsilon 1\.14"):
         gates.choose_gate(project=project, settings=chosen)
     gates.choose_gate(project=project, settings=chosen | {"gate_window": 2})
     with pytest.raises(IntegrityError, match="annotation_project_uploads_together"), transaction.atomic():

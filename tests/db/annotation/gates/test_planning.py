@@ -6,7 +6,6 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection
 
-from annotation.choices.gates import gate_from
 from annotation.data.services import datasets
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import comparison
@@ -88,11 +87,6 @@ def test_the_recommendation_is_the_gate_that_needs_the_fewest():
     assert best.choice.name == "threshold"
     shares = comparison.passing_shares(found, comparison.synthetic_log())
     assert max(share.texts for share in shares) == shares[found.index(best)].texts
-
-
-def test_a_price_too_small_for_the_cap_is_refused():
-    with pytest.raises(ValueError, match="at least"):
-        comparison.offers(0.1, 1e-6, unit="contributor", texts_per_contributor=5)
 
 
 # --- taking a gate over
@@ -236,13 +230,3 @@ class TestOddUploads:
         dataset = gated(project, shouted + b"".join(b"play jazz,p%d\n" % n for n in range(400)))
         assert dataset.gate_job.state == "done"
         assert list(Query.objects.values_list("text", flat=True)) == ["play jazz"]
-
-    def test_where_every_text_is_unique_nothing_passes(self, settings):
-        project = created(**settings)
-        dataset = gated(project, b"".join(b"text %d,p%d\n" % (n, n) for n in range(500)))
-        assert (dataset.gate_job.state, dataset.gate_job.message) == ("done", "The gate is done.")
-        assert GateRun.objects.get().passed_count == 0
-
-
-def test_the_gate_of_a_project_is_the_gate_of_its_fields(crowd):
-    assert gates.gate_of(crowd) == gate_from(crowd.settings)

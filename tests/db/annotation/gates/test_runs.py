@@ -169,7 +169,8 @@ def test_contributors_count_once_for_a_text():
     dataset.refresh_from_db()
     gates.run_gate(job_id=dataset.gate_job_id)
     assert [query.text for query in Query.objects.all()] == ["many"]
-    assert spent_nano(project) == 2 * 500_000_000
+    # Two texts of one person together, each at .5.
+    assert spent_nano(project) == 567_382_813
 
 
 def spent_nano(project):

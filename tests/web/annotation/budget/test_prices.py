@@ -236,7 +236,7 @@ class TestUploadsTogether:
     def test_the_first_upload_pays_for_all(self, web, running_on):
         page = web.get(reverse("annotation:data", args=[running_on.slug]))
         assert f"Upload (a pool: {words(charges.gate_charge(running_on))})" in buttons(page)
-        assert charges.gate_charge(running_on).epsilon == 1.5
+        assert 0.5 < charges.gate_charge(running_on).epsilon < 0.6
         learning.upload(running_on, [[text] for text in ["play jazz"] * 90], ["text"])
         learning.work_off(running_on)
         page = web.get(reverse("annotation:data", args=[running_on.slug]))

@@ -182,7 +182,7 @@ def test_both_gates_stand_side_by_side_at_one_price(crowd: Project, manager: Use
     sampled, noisy = offered.gate, other_kind.gate
     cap = crowd.texts_per_contributor or 1
     cost, other = sampled.event(offered.settings["gate_epsilon"]).cost(), noisy.event().cost()
-    assert cost.epsilon == pytest.approx(other.epsilon)
+    assert 0.9 * other.epsilon <= cost.epsilon <= other.epsilon * (1 + 1e-9)
     assert cost.delta <= other.delta == pytest.approx(response.context["form"].cleaned_data["delta"])
     assert cap > 1
     first, second = response.context["side_by_side"]
