@@ -17,7 +17,8 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import services as gates
 from annotation.models import GateRun, GateState, Job, PoolPart, Query, Record
 from annotation.projects.services import configuring
-from privacy.accounting.events import GateWindowEvent, event_from_json
+from privacy.accounting.events import event_from_json
+from privacy.accounting.gate_events import next_window_run
 from privacy.gate.kanonymity import KAnonymityGate
 from privacy.ledger import services as ledger
 from privacy.ledger.audit import audit_accounts
@@ -281,7 +282,7 @@ def test_the_database_refuses_a_run_of_another_window_or_a_second_epoch_of_an_up
             account=project.pool_account, event=event, purpose="test", subject=charges.subject_of(upload), key=uuid4()
         )
 
-    again = reserve(GateWindowEvent.next_of(before, once, window=3), dataset)
+    again = reserve(next_window_run(before, once, window=3), dataset)
     for reservation, upload in (
         (again, dataset),  # a second epoch of the same upload
         (again, uploaded(project, ["go"])),  # paid for another upload

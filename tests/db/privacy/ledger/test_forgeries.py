@@ -96,11 +96,6 @@ FORGERIES = {
         FORKED,
         "privacy_entry_series_continued_once",
     ),
-    "a composed window that is continued as one of runs": (
-        History(chain(COMPOSED, GateWindowEvent(COMPOSED.inner, 3, 2, 1))),
-        "a further run must descend from one of the same gate over as many uploads",
-        "privacy_entry_series_counted",
-    ),
     "a composed window run ten times and paid twice": (
         History([Step(COMPOSED), *[Step(event, 0) for event in runs(2, COMPOSED)[1:] * 9]]),
         FORKED,
@@ -150,6 +145,11 @@ WRITTEN = (
             History([Step(SAMPLE), Step(AGAIN)]),
             "must name the entry it descends from",
             "privacy_entry_series",
+        ),
+        "a composed window that is continued as one of runs": (
+            History(chain(COMPOSED, GateWindowEvent(COMPOSED.inner, 3, 2, 1))),
+            "a further run must descend from one of the same gate over as many uploads",
+            "privacy_entry_series_counted",
         ),
         "an opening that names another": (History([Step(SAMPLE), Step(SAMPLE, 0)]), NAMELESS, "privacy_entry_series"),
         "a mechanism that is not the event's": (
