@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.rules import features_of, hides_selection
+from dpal.recompute.transcript import Transcript
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.answers import Loss
@@ -35,8 +36,12 @@ class PrivateEstimator(Protocol):
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
-    multiclass: ClassVar[Multiclass]
     on_step: Callable[[int, int], None] | None
+    transcript_: Transcript
+
+    @property
+    def multiclass(self) -> Multiclass:
+        """How decision values become probabilities."""
 
     @property
     def releasable(self) -> bool:
@@ -103,10 +108,16 @@ class EstimatorChoice(LearnsLabels):
     loss : {"logistic", "other"}
         Which loss it has: under the logistic one, where rows are public, another label costs no more than a row left
         out (`LabelTrainingEvent`).
+    picks : bool
+        Whether a release that starts from a model goes no further from it than noisy counts find better.
+    leans_on_names : bool
+        Whether a first fit starts from less than examples of every class.
     """
 
     words: ClassVar[str]
     loss: ClassVar[Loss] = "other"
+    picks: ClassVar[bool] = False
+    leans_on_names: ClassVar[bool] = True
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
 

@@ -303,6 +303,8 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
 class PerturbedChoice(ConvexChoice):
     """Logistic regression, as projects choose it."""
 
+    picks: ClassVar[bool] = True
+    leans_on_names: ClassVar[bool] = False
     method: ClassVar[PerturbationMethod]
 
     def estimator(self, shape: Shape) -> PrivateEstimator:

@@ -21,6 +21,7 @@ class PlannedEstimator(GaussianChoice):
     label: ClassVar[str] = _("what suits the classes: noisy gradient steps, one price for any classes (has a delta)")
     words: ClassVar[str] = _("softmax regression by noisy gradient steps over all rows")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+    picks: ClassVar[bool] = True
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator of so many classes, unfitted."""

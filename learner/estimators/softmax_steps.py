@@ -154,6 +154,7 @@ class SoftmaxSteps(GaussianChoice):
     label: ClassVar[str] = _("softmax regression by noisy gradient steps, one price for any classes (has a delta)")
     words: ClassVar[str] = _("softmax regression by noisy gradient steps over all rows")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+    picks: ClassVar[bool] = True
 
     def estimator(self, shape: Shape) -> PrivateSoftmaxSteps:
         """Return the estimator, unfitted."""

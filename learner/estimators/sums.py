@@ -174,6 +174,7 @@ class Sums(SumsChoice):
     label: ClassVar[str] = _("least squares, discriminants or class means from noisy sums, one price for any classes")
     words: ClassVar[str] = _("linear model made from one noisy release of sums")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+    picks: ClassVar[bool] = True
 
     def estimator(self, shape: Shape) -> PrivateSums:
         """Return the estimator, unfitted."""

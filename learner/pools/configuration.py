@@ -7,19 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.classes import unmerged_classes
+from annotation.choices.classes import counted_words, unmerged_classes
 from annotation.choices.policies import BatchPolicy, policy_choice_of
 from annotation.choices.randomizers import ANNOTATOR, answers_unit, chosen_randomizer
 from annotation.choices.rules import FoundInPool
-from annotation.models import Project, Selection
+from annotation.models import DataKind, Dataset, DatasetRole, Project, Selection
 from annotation.questions.selectors import counting_places
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
+from learner.estimators.descriptions import ClassDescription
+from learner.estimators.pick import PickedFit
 from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.version_zero import enough_examples
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, Finding, RecordShape
 from learner.linear_model import LinearModel
 from learner.models import FeatureProjection
+from learner.pools.class_words import descriptions_of
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
 from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
@@ -55,6 +59,7 @@ def places_of_model(project: Project, names: Sequence[str]) -> NDArray[np.int64]
 
 
 DEFAULT_NORMALIZER = "L1"
+STARTS = (DatasetRole.PUBLIC_START, DatasetRole.CHARGED_START)
 
 
 def features_choice_of(project: Project) -> FeaturesChoice:
@@ -116,6 +121,41 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
         labels_per_record=project.labels_per_record,
     )
     return estimator_choice_of(project).estimator(shape)
+
+
+def release_estimator_of(
+    project: Project, featurizer: Featurizer, *, later: bool, prior: LinearModel | None = None
+) -> PrivateEstimator:
+    """Return the estimator of one release, unfitted, with its pick wherever the release can start from a model.
+
+    Parameters
+    ----------
+    later : bool
+        Whether a release came before.
+    """
+    estimator = estimator_of(project, featurizer, prior=prior)
+    starts = later or _leans_on_words(project, featurizer)
+    starts = starts or Dataset.objects.filter(project=project, role__in=STARTS).exists()
+    # No event prices how another answer to a public question moves the counts.
+    if not starts or not estimator_choice_of(project).picks or charges_answers(project):
+        return estimator
+    return PickedFit(estimator)
+
+
+def _leans_on_words(project: Project, featurizer: Featurizer) -> bool:
+    """Say whether a first training starts from the words about the classes."""
+    if project.data_kind != DataKind.TEXT:
+        return False
+    words = words_about_classes(project)
+    if estimator_choice_of(project).leans_on_names:
+        return featurizer.knows_words or bool(words)
+    return enough_examples(learned_classes(project), words)
+
+
+def words_about_classes(project: Project) -> dict[str, ClassDescription]:
+    """Return the words about the classes that are learned: a class's own, and those of all that count as it."""
+    lines = counted_words(project.settings.get("class_descriptions") or (), project.merged_classes)
+    return descriptions_of({"class_descriptions": lines}, learned_classes(project))
 
 
 def answers_event_of(project: Project) -> AnswersEvent | None:

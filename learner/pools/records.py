@@ -34,6 +34,7 @@ from learner.pools.configuration import (
     featurizer_of,
     learned_classes,
     learned_numbers,
+    release_estimator_of,
     secret_sample_of,
 )
 from learner.pools.keys import attempt_key
@@ -356,12 +357,16 @@ def coming_events(project: Project, blocks: Sequence[int], *, anew: bool = False
     a series of theirs, and each block is charged as a sample of its own.
     """
     featurizer = featurizer_of(project)
-    training = estimator_of(project, featurizer).event_for(featurizer.dimension)
+    first, further = (
+        release_estimator_of(project, featurizer, later=later).event_for(featurizer.dimension)
+        for later in (False, True)
+    )
     rates = tuple(secret_sample_of(project, block=number).rate for number in range(1, n_blocks(project) + 1))
     before = None if anew else _standing(project)
     events: list[Event] = []
     alone = before is None and quota_of(project.pool_account) is not None
     for block in blocks:
+        training = first if block == 1 else further
         if alone:
             released_before = 0.0 if anew else _released_before(project, block)
             events.append(SecretSampleEvent(training, rates[block - 1], released_before))

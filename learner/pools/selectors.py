@@ -19,6 +19,7 @@ from learner.pools.configuration import (
     estimator_of,
     featurizer_of,
     finding_of,
+    release_estimator_of,
     secret_sample_of,
     strategy_of,
 )
@@ -259,7 +260,8 @@ def training_event(project: Project) -> Event:
     if (paid_once := answers.next_event(project)) is not None:
         return paid_once
     featurizer = featurizer_of(project)
-    return charged_event(project, estimator_of(project, featurizer).event_for(featurizer.dimension))
+    estimator = release_estimator_of(project, featurizer, later=newest_release(project) is not None)
+    return charged_event(project, estimator.event_for(featurizer.dimension))
 
 
 def model_events(project: Project) -> list[Event]:

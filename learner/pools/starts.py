@@ -8,22 +8,25 @@ from uuid import NAMESPACE_URL, uuid5
 import numpy as np
 from django.db import transaction
 
-from annotation.choices.classes import counted_words
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.models import DataKind, Dataset, DatasetRole, Project, Record
 from annotation.models.database import hold_lock
 from learner.errors import NoVersionZero
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.choice import INTERCEPT_SCALING, ConvexChoice
-from learner.estimators.descriptions import ClassDescription
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.version_zero import Encode, EncodedWords, version_zero
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import WarmStart
 from learner.pools import features, selectors
-from learner.pools.class_words import descriptions_of
-from learner.pools.configuration import estimator_of, featurizer_of, learned_classes, learned_numbers
+from learner.pools.configuration import (
+    estimator_of,
+    featurizer_of,
+    learned_classes,
+    learned_numbers,
+    words_about_classes,
+)
 from privacy.errors import SimulationNotReleasable
 from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
@@ -142,7 +145,7 @@ def _fit(dataset: Dataset, featurizer: Featurizer) -> LinearModel:
 
 def described_model(project: Project) -> LinearModel | None:
     """Return the model of the words about the project's classes, at epsilon 0; None where there are none."""
-    descriptions = _words(project)
+    descriptions = words_about_classes(project)
     if not descriptions or project.data_kind != DataKind.TEXT:
         return None
     return version_zero(learned_classes(project), descriptions, _encoder_of(project))
@@ -156,7 +159,7 @@ def why_no_version_zero(project: Project) -> str:
         )
     if not learned_classes(project):
         return as_message("There is no version 0: the project names no class yet.")
-    if not _words(project) and not featurizer_of(project).knows_words:
+    if not words_about_classes(project) and not featurizer_of(project).knows_words:
         return as_message(
             "There is no version 0: nobody wrote about the classes, and to hashed words a name alone means nothing. "
             "Write a few lines about each class in the settings, or choose an encoder."
@@ -169,7 +172,7 @@ def version_zero_of(project: Project) -> LinearModel:
     why_not = why_no_version_zero(project)
     if why_not:
         raise NoVersionZero(why_not)
-    return version_zero(learned_classes(project), _words(project), _encoder_of(project))
+    return version_zero(learned_classes(project), words_about_classes(project), _encoder_of(project))
 
 
 def word_prior(project: Project) -> LinearModel | None:
@@ -195,12 +198,9 @@ def _encoded_words(project: Project) -> EncodedWords | None:
     if project.data_kind != DataKind.TEXT:
         return None
     knows_names = featurizer_of(project).knows_words
-    return EncodedWords(tuple(learned_classes(project)), _words(project), _encoder_of(project), knows_names)
-
-
-def _words(project: Project) -> dict[str, ClassDescription]:
-    lines = counted_words(project.settings.get("class_descriptions") or (), project.merged_classes)
-    return descriptions_of({"class_descriptions": lines}, learned_classes(project))
+    return EncodedWords(
+        tuple(learned_classes(project)), words_about_classes(project), _encoder_of(project), knows_names
+    )
 
 
 def _encoder_of(project: Project) -> Encode:

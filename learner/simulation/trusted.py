@@ -15,6 +15,7 @@ from annotation.choices.presets import PRESETS, broken_rules
 from dpal.recompute.sums import NoisySums
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
+from learner.estimators.pick import PickedFit
 from learner.estimators.planned import stands_for
 from learner.estimators.sums import PrivateSums
 from learner.estimators.version_zero import EncodedWords, enough_examples, public_examples
@@ -143,6 +144,7 @@ class TrustedSettings:
         block: int,
         n_features: int,
         prior: LinearModel | None,
+        start: LinearModel | None = None,
         **parameters: Any,
     ) -> tuple[PrivateEstimator, SecretBlockEvent]:
         """Return the estimator of one block, which together spend the account, and what it is charged."""
@@ -151,7 +153,7 @@ class TrustedSettings:
             planned = self.blocks.planned({**priced, "maximum_releases": len(self.rates)})
             priced = {name: planned[name] * WHOLE for name in PRICES}
         epsilon, delta = (priced[name] for name in PRICES)
-        estimator = self._estimator(epsilon, delta, prior, **parameters)
+        estimator = self._estimator(epsilon, delta, prior, start=start, **parameters)
         training = estimator.event_for(n_features)
         event = SecretBlockEvent.next_of(before, training, block=block, rates=self.blocks.block_rates)
         if event is None:
@@ -164,15 +166,22 @@ class TrustedSettings:
         epsilon, delta = inner_epsilon(pool_epsilon, rate) * WHOLE, pool_delta / rate * WHOLE
         if delta >= 1:
             raise ValueError(f"pool_delta must be below the rate {rate}, got {pool_delta}")
-        return self._estimator(epsilon, delta, prior, random_state=rng)
+        return self._estimator(epsilon, delta, prior, start=prior, random_state=rng)
 
     def _estimator(
-        self, epsilon: float, delta: float, prior: LinearModel | None, **parameters: Any
+        self,
+        epsilon: float,
+        delta: float,
+        prior: LinearModel | None,
+        *,
+        start: LinearModel | None,
+        **parameters: Any,
     ) -> PrivateEstimator:
         choice = cast(type[EstimatorChoice], _chosen(Kind.ESTIMATOR, self.values))
         priced = choice.of({**self.values, **dict(zip(PRICES, (epsilon, delta), strict=True))})
         shape = Shape(list(range(self.n_classes)), 1.0, INTERCEPT_SCALING, prior)
-        return priced.estimator(shape).set_params(**parameters)
+        estimator = priced.estimator(shape).set_params(**parameters)
+        return estimator if start is None or not choice.picks else PickedFit(estimator, start)
 
     def event(self, estimator: PrivateEstimator, *, rate: float, n_features: int) -> Event:
         """Return what the release is charged, and check that the account holds it."""
@@ -215,7 +224,7 @@ def course(
     spent, spent_delta = 0.0, 0.0
     for block, rate in enumerate(settings.rates, start=1):
         chosen = np.flatnonzero(drawn == block)
-        parameters: dict[str, Any] = {"prior": model or prior, "random_state": rng}
+        parameters: dict[str, Any] = {"prior": model or prior, "start": model or prior, "random_state": rng}
         if sums is not None:
             of_earlier, of_own = weights_of_block(every[: block - 1], rate)
             parameters |= {"earlier": sums.times(of_earlier), "own_weight": of_own, "prior": prior}
@@ -224,7 +233,8 @@ def course(
         if spent > settings.limit[0] or spent_delta > settings.limit[1]:
             raise ValueError(f"the series costs ({spent}, {spent_delta}), more than the account holds")
         model = fitted_model(estimator, rows[chosen], labels[chosen], classes=classes)
-        sums = estimator.sums_ if isinstance(estimator, PrivateSums) else None
+        fitted = estimator.fit_ if isinstance(estimator, PickedFit) else estimator
+        sums = fitted.sums_ if isinstance(fitted, PrivateSums) else None
         found.append(model.leaders(model.decision_function(test)).astype(np.int64))
         asked.append(chosen)
     return found, asked

@@ -179,6 +179,7 @@ def model_words(number: int) -> Message:
 
 NOISE_WORDS: Final[Mapping[str, str]] = {
     "discrete_laplace": as_message("discrete Laplace noise"),
+    "exponential": as_message("exponential weights"),
     "gaussian": as_message("Gaussian noise"),
     "k_norm": as_message("K-norm noise"),
     "laplace": as_message("Laplace noise"),

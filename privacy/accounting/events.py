@@ -17,6 +17,7 @@ from privacy.accounting.gate_events import (
     ThresholdGateEvent,
 )
 from privacy.accounting.mutual_information import BanditOgdEvent, MutualInformationOgdEvent
+from privacy.accounting.pick import PickedFitEvent
 from privacy.accounting.selection import (
     BernoulliScreenEvent,
     ExponentialScreenEvent,
@@ -91,6 +92,7 @@ __all__ = [
     "ObjectivePerturbationEvent",
     "OutputPerturbationEvent",
     "PeopleEvent",
+    "PickedFitEvent",
     "PostProcessingEvent",
     "RandomChoiceEvent",
     "RandomizedAnswersEvent",

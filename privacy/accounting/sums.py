@@ -68,6 +68,11 @@ class SumsEvent(Event):
             )
 
     @property
+    def grids(self) -> int:
+        """Releases that are rounded to a grid each: all sums together."""
+        return 1
+
+    @property
     def entries(self) -> int:
         moments = self.dimension * (self.dimension + 1) // 2 if self.moment_sigma else 0
         return moments + self.dimension * self.n_classes

@@ -31,7 +31,7 @@ def test_pool_experts_releases_three_models(variant):
     assert project_status(project).step == Step.FINISHED
     assert learning.open_reservations(project) == 0
     reserved = [entry.mechanism for entry in learning.entries(project, "reserve")]
-    trained = "centered_gradient_steps"
+    trained = "picked_fit"
     assert [name for name in reserved if name != trained][: len(MECHANISMS[variant])] == MECHANISMS[variant]
     assert reserved.count(trained) == (0 if "secret" in variant else 3)
     assert 0 < release.entry.delta_spent_atto <= project.pool_account.delta_limit_atto

@@ -15,6 +15,7 @@ from annotation.work.services.attempts import Lease
 from dpal.recompute.sums import NoisySums
 from learner.errors import NotEnoughLabels
 from learner.estimators.choice import PrivateEstimator
+from learner.estimators.pick import PickedFit
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.sums import PrivateSums
 from learner.features.base import Featurizer
@@ -25,7 +26,14 @@ from learner.pools import answers as answer_selectors
 from learner.pools import attempts, features, records, selectors, starts
 from learner.pools import records as pool_selectors
 from learner.pools.attempts import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
-from learner.pools.configuration import answers_are_open, blocks_choice_of, charged_event, estimator_of, learned_classes
+from learner.pools.configuration import (
+    answers_are_open,
+    blocks_choice_of,
+    charged_event,
+    estimator_of,
+    learned_classes,
+    release_estimator_of,
+)
 from learner.pools.keys import TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.pools.records import Examples
 from learner.releases.services import checks, publishing
@@ -216,37 +224,48 @@ def train_model(*, run_id: str) -> None:
         progress = Progress(lease, TRAINING)
         progress.begin(TRAINING_PAID)
         featurizer = features.ready_featurizer(run.project)
+        newest = selectors.newest_release(run.project)
+        # What is not worse than the release before is picked; without one, what is not worse than the start.
+        start = before = _start(run.project)
+        if newest is not None and newest.features == json.loads(featurizer.to_json()):
+            before = _leaning(LinearModel.from_json(newest.weights), run.project)
         # A secret block builds on the release before it, which is public: disjoint blocks share no record.
-        prior = selectors.newest_release(run.project) if run.block else None
-        start = _leaning(LinearModel.from_json(prior.weights), run.project) if prior else _start(run.project)
-        estimator = estimator_of(run.project, featurizer, prior=start)
+        release = release_estimator_of(
+            run.project,
+            featurizer,
+            later=(run.block.block != 1) if run.block else newest is not None,
+            prior=before if run.block else start,
+        )
+        estimator = release
+        if isinstance(release, PickedFit):
+            release.before, estimator = before, release.estimator
         earlier = earlier_sums(run, estimator, featurizer)
         if earlier is not None:
             # What earlier blocks have told is in their sums; the model they gave would count it twice.
-            estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=_start(run.project))
+            estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=start)
         features.find_room(run.project)
         lease.check()
         reservation = attempts.reserve_attempt(
             run,
             account=selectors.training_account(run.project),
-            event=_event(run, estimator, featurizer),
+            event=_event(run, release, featurizer),
             purpose=TRAIN_VERSION,
         )
         lease.check()
-        examples, model = _fit(run, estimator, featurizer, progress)
+        examples, model = _fit(run, release, featurizer, progress)
         lease.check()
-        descent = _descent(run, examples, prior)
+        descent = _descent(run, examples, newest)
         started = [entry for entry in selectors.start_entries(run.project) if entry not in descent]
         fault_point("training_fitted")
         progress.begin(RELEASE)
 
         paid = [*started, *descent, reservation]
-        transcript = getattr(estimator, "transcript_", None)
+        transcript = getattr(release, "transcript_", None)
         with publishing.staged_version(
             run, model, featurizer, entries=paid, lease=lease, transcript=transcript
         ) as staged:
             entry = ledger.commit(reservation=reservation, output_digest=staged.digest)
-            store_sums(run, estimator, featurizer, entry)
+            store_sums(run, release.fit_ if isinstance(release, PickedFit) else release, featurizer, entry)
             lineage = [*started, *descent, *_free_use(run, descent, staged), entry]
             candidate = publishing.publish(staged, entry=entry, lineage=lineage)
         checks.check_release(release_id=candidate.pk)
@@ -298,14 +317,14 @@ def _fit(
     return examples, LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, estimator.multiclass)
 
 
-def _descent(run: TrainingRun, examples: Examples, prior: ModelRelease | None) -> list[LedgerEntry]:
+def _descent(run: TrainingRun, examples: Examples, newest: ModelRelease | None) -> list[LedgerEntry]:
     """Return the committed choices a model descends from: the gates of a crowd project, the rounds of a trusted one,
-    and what its features were found by.
+    and what its features and the release that it was picked beside were found by.
     """
     found = features.projection_entries(run.project)
+    earlier = list(selectors.lineage_of(newest)) if newest else found
     if run.block is not None:
-        earlier = list(selectors.lineage_of(prior)) if prior else found
         return earlier + ([run.block.committed_entry] if run.block.committed_entry else [])
     if run.project.oracle == Oracle.CROWD:
         return pool_selectors.gate_entries(examples.datasets)
-    return found + pool_selectors.round_entries(run.project)
+    return earlier + [entry for entry in pool_selectors.round_entries(run.project) if entry not in earlier]

@@ -495,4 +495,11 @@ ACCOUNTING = [
         "return low + int(too_much[-1])",
         ("tests/pure/privacy/accounting/test_gate.py::test_minimum_k_is_the_smallest",),
     ),
+    Mutant(
+        "a pick that prices one count of several",
+        "privacy/accounting/pick.py",
+        "moved = records_moved(adjacency) * math.sqrt(self.candidates - 1)",
+        "moved = records_moved(adjacency)",
+        ("tests/pure/privacy/accounting/test_pick.py::test_price_against_a_second_implementation[null-1]",),
+    ),
 ]

@@ -64,6 +64,20 @@ NOISE = [
         ("tests/statistical/privacy/mechanisms/test_sums_audit.py::test_noise_variance[1.0-True]",),
     ),
     Mutant(
+        "a row that is right by the rows around it",
+        "privacy/mechanisms/pick.py",
+        "right[number] += int((leaders == wanted).sum())",
+        "right[number] += int((leaders == wanted).sum()) + len(wanted) // 40",
+        ("tests/pure/privacy/mechanisms/test_pick.py::test_a_record_moves_each_count_by_itself_alone",),
+    ),
+    Mutant(
+        "counts picked with seven tenths of their noise",
+        "privacy/mechanisms/pick.py",
+        "released_steps(right[1:] - right[0], 1.0, event.scale, rng)",
+        "released_steps(right[1:] - right[0], 1.0, 0.7 * event.scale, rng)",
+        ("tests/statistical/privacy/mechanisms/test_pick_audit.py::test_noise_of_counts[1.0-True]",),
+    ),
+    Mutant(
         "residuals clipped to half as much again as is charged",
         "privacy/mechanisms/gradient_steps.py",
         "residuals * np.minimum(1.0, event.residual_bound * (1 - 1e-12)",

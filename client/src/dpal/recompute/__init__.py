@@ -9,6 +9,7 @@ from dpal.errors import NotGenuine
 from dpal.recompute.channel import channel
 from dpal.recompute.label_sets import label_sets
 from dpal.recompute.minimisers import minimisers
+from dpal.recompute.pick import picked
 from dpal.recompute.running_sums import running_sums
 from dpal.recompute.softmax_steps import softmax_steps
 from dpal.recompute.sums import sums
@@ -17,10 +18,18 @@ from dpal.recompute.transcript import Recorded, Session, Tell, Transcript, Weigh
 # Other processors and libraries add in another order; what rounding so moves is far below this share of a weight.
 ROUNDING = 1e-9
 Program = Callable[[Mapping[str, Any], Session, Tell], Weights]
+
+
+def _picked(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
+    fitted = PROGRAMS[parameters["program"]](parameters["fit"], session, tell)
+    return picked(parameters, fitted, session)
+
+
 PROGRAMS: dict[str, Program] = {
     "channel": channel,
     "label_sets": label_sets,
     "minimisers": minimisers,
+    "picked": _picked,
     "running_sums": running_sums,
     "softmax_steps": softmax_steps,
     "sums": sums,

@@ -99,6 +99,12 @@ BEGIN
             * ((event ->> 'residual_bound')::float8 * norm / (event ->> 'sigma')::float8) ^ 2;
         mu := greatest(moved * moved * mu, mu + (event ->> 'count_sigma')::float8 ^ -2);
         RETURN sqrt(mu + coalesce((moved * norm / (event ->> 'center_sigma')::float8) ^ 2, 0));
+    WHEN 'picked_fit' THEN
+        -- A record moves each count but the first, to which all others are compared.
+        IF event ->> 'noise' = 'gaussian' THEN
+            RETURN sqrt(privacy_event_mu(event -> 'inner', adjacency) ^ 2
+                + moved * moved * ((event ->> 'candidates')::float8 - 1) / (event ->> 'scale')::float8 ^ 2);
+        END IF;
     WHEN 'second_moments' THEN
         IF event ->> 'noise' = 'gaussian' THEN
             RETURN sqrt(moved) * norm ^ 2 / (event ->> 'noise_scale')::float8;
@@ -237,6 +243,14 @@ BEGIN
             rho := least(epsilon ^ 2, (event ->> 'noise_scale')::float8 ^ -2) / 2;
         ELSE
             times := moved * (event ->> 'texts_per_contributor')::float8;
+        END IF;
+    WHEN 'picked_fit' THEN
+        IF mu IS NULL THEN
+            inner_cost := privacy_least_cost(event -> 'inner', adjacency);
+            selected := moved * (event ->> 'scale')::float8;
+            epsilon := inner_cost.epsilon + selected;
+            delta := inner_cost.delta;
+            rho := inner_cost.rho + selected ^ 2 / 8;
         END IF;
     WHEN 'gate_of_snapshot', 'label_training' THEN
         SELECT cost.* INTO epsilon, delta, rho FROM privacy_least_cost(event -> 'inner', 'null') AS cost;

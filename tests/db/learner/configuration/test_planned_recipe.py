@@ -73,7 +73,8 @@ def test_more_than_two_classes_are_probabilities_of_one_softmax():
     model = LinearModel.from_json(release.weights)
     assert (model.multiclass, model.coef.shape) == ("softmax", (3, 16))
     assert np.allclose(model.probabilities(model.decision_function(np.eye(16)[:4])).sum(axis=1), 1)
-    assert release.event["kind"] == "centered_gradient_steps"
+    assert release.event["kind"] == "picked_fit"
+    assert release.event["inner"]["kind"] == "centered_gradient_steps"
 
 
 def test_words_about_classes_are_a_model_before_any_answer_and_stand_beside_every_accuracy():

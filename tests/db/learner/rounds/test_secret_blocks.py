@@ -149,13 +149,13 @@ def ledger_total(project) -> int:
 def test_a_later_model_builds_on_the_release_before_it(secret, monkeypatch):
     learning.run_to_release(secret, make_user(), version=1)
     seen = []
-    real = training.estimator_of
+    real = training.release_estimator_of
 
     def remember(*args, prior, **kwargs):
         seen.append(prior)
         return real(*args, prior=prior, **kwargs)
 
-    monkeypatch.setattr(training, "estimator_of", remember)
+    monkeypatch.setattr(training, "release_estimator_of", remember)
     second = learning.run_to_release(secret, make_user(), version=2)
     first = ModelRelease.objects.get(version=1)
     assert seen[0].to_json() == first.weights

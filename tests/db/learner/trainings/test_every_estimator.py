@@ -33,10 +33,13 @@ def test_a_release_is_charged_what_its_estimator_says(estimator, kind):
     delta = {"training_delta": 1e-6, "pool_delta": 1e-5} if kind.startswith("gaussian") else {}
     project = learning.open_trusted(make_user(), selection="random", estimator=estimator, **delta)
     learning.fill_trusted(project)
+    planned = training_event(project)
     release = learning.run_to_release(project, make_user(), version=1)
     event = event_from_json(release.entry.parent.event)
     assert event.kind == kind
-    assert event == training_event(project)
+    assert event == planned
+    # What comes next starts from this release, and is checked against it for the same price.
+    assert training_event(project).inner.kind == kind
     assert release.estimator == estimator
     assert (release.entry.delta_atto > 0) == bool(delta)
     assert release.entry.delta_atto <= 10**12
@@ -72,14 +75,14 @@ def test_a_twin_without_noise_is_refused_wherever_it_could_slip_in(monkeypatch):
         training_event(unstored)
     project = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(project)
-    real = training.estimator_of
+    real = training.release_estimator_of
 
     def without_noise(*args, **kwargs):
         twin = LogisticRegressionBaseline(1.0, classes=[0, 1])
         twin.event_for = real(*args, **kwargs).event_for
         return twin
 
-    monkeypatch.setattr(training, "estimator_of", without_noise)
+    monkeypatch.setattr(training, "release_estimator_of", without_noise)
     with pytest.raises(AssertionError, match="was not released"):
         learning.run_to_release(project, make_user(), version=1)
     assert not ModelRelease.objects.exists()

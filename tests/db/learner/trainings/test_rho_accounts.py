@@ -37,7 +37,7 @@ def test_each_release_is_charged_its_rho_and_the_noise_is_what_was_declared(proj
     assert project.pool_account.filter == "zcdp"
     learning.run_to_release(project, make_user(), version=2)
     charged = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
-    assert [event.kind for event in charged] == ["sums", "sums"]
+    assert [(event.kind, event.inner.kind) for event in charged] == [("picked_fit", "sums")] * 2
     for event in charged:
         assert (event.cost().delta, event.delta) == (0.0, 0.0)
     now = guarantee(project.pool_account)

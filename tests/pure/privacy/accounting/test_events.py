@@ -81,6 +81,9 @@ EXAMPLES = [
     ev.LabelTrainingEvent(ev.MinibatchSgdEvent(2.0, 5)),
     ev.PeopleEvent(ev.GaussianEvent(1.0, 9.0), "contributor", 3, "project:a:pool", 7),
     ev.PeopleEvent(ev.KAnonymityGateEvent(60, 0.2, 0.1, "contributor", 5), "contributor", 1, "project:a:pool", 2),
+    ev.PickedFitEvent(ev.CenteredStepsEvent(40, 9, 7, 1.05, 0.3, 4.0, 20.0, center_sigma=15.0), 5, 12.0, delta=1e-6),
+    ev.PickedFitEvent(ev.SumsEvent(65, 77, 1.05, 12.0, 2.5), 5, 30.0),
+    ev.PickedFitEvent(TILT, 5, 0.1, "exponential"),
     ev.PostProcessingEvent("ranking of released texts"),
 ]
 
@@ -592,4 +595,6 @@ def test_only_gaussian_noise_has_a_gaussian_ratio(event):
         "mutual_information_ogd",
         "bandit_ogd",
     )
-    assert (mu is not None) == (always or (event.kind == "second_moments" and event.noise == "gaussian"))
+    assert (mu is not None) == (
+        always or (event.kind in ("second_moments", "picked_fit") and event.noise == "gaussian")
+    )

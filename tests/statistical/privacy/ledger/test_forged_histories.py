@@ -88,7 +88,8 @@ def sums(draw: Any) -> History:
     once = ev.SumsEvent(draw(st.integers(1, 9)), 3, 1.0, draw(st.sampled_from([0.0, 20.0])), draw(st.floats(3, 30)))
     steps = ev.GradientStepsEvent(draw(st.integers(1, 40)), 3, 3, 1.0, 0.3, draw(st.floats(2, 30)), 9.0)
     running = ev.RunningSumsEvent(once, draw(st.integers(1, 16)), (11796, 55273), (5695, 27007))
-    told = draw(st.lists(st.sampled_from([once, steps, running]), min_size=1, max_size=4))
+    picked = ev.PickedFitEvent(draw(st.sampled_from([once, steps])), draw(st.integers(2, 9)), draw(st.floats(2, 30)))
+    told = draw(st.lists(st.sampled_from([once, steps, running, picked]), min_size=1, max_size=4))
     return History([Step(event) for event in told], filter="zcdp")
 
 

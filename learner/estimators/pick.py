@@ -1,0 +1,141 @@
+"""Choice between a private fit and the model before it, by noisy counts of right answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpal.recompute.pick import GRID, place_of, weights_between
+from dpal.recompute.transcript import Transcript, Weights
+from learner.estimators.choice import PrivateEstimator
+from learner.estimators.descriptions import PublicWords
+from learner.estimators.linear import NORM_SLACK
+from learner.linear_model import LinearModel, Multiclass
+from privacy.accounting.composition import gaussian_epsilon
+from privacy.accounting.event import Event
+from privacy.accounting.pick import PickedFitEvent, picked_fit_event
+from privacy.accounting.steps import GradientStepsEvent
+from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON, SumsEvent
+from privacy.mechanisms.pick import bar_of, release_counts, right_answers
+from privacy.mechanisms.randomness import random_source
+
+# Of the price, what the pick gets: of the squared ratio of sensitivity to noise, or of epsilon.
+SHARE: Final = 0.1
+# Of the ratio of sensitivity to noise, kept for the grid of the counts and for rounding; and of an epsilon.
+ROUNDING: Final = 1e-6
+PRICE_ROUNDING: Final = 1e-9
+
+
+@dataclass(eq=False)
+class PickedFit:
+    """An estimator whose fit is released as far as noisy counts of the same rows say that it is better.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        Unfitted, at the price of fit and pick together.
+    before : LinearModel, optional
+        Public or released: the candidates lie between it and the fit, and it wins ties. Without it the fit is released.
+
+    Attributes
+    ----------
+    coef_, intercept_, multiclass
+        Of the candidate that was picked.
+    transcript_ : Transcript
+        What the fit and the pick were answered.
+    fit_ : PrivateEstimator
+        The fitted estimator.
+    """
+
+    estimator: PrivateEstimator
+    before: LinearModel | None = None
+
+    coef_: NDArray[np.float64] = None  # type: ignore[assignment]  # there once it is fitted
+    intercept_: NDArray[np.float64] = None  # type: ignore[assignment]
+    on_step: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.multiclass: Multiclass = self.estimator.multiclass
+        self.fit_ = self.estimator
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the noise of the fit came from where a release's noise must come from."""
+        return self.fit_.releasable
+
+    def leaning(self, words: PublicWords) -> LinearModel | None:
+        """Return what the fit leans on of the words about the classes."""
+        return self.estimator.leaning(words)
+
+    def event_for(self, n_features: int) -> Event:
+        """Return what fit and pick must be charged."""
+        return self._divided(n_features)[1]
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit, and pick a model between the one before and the fit."""
+        rows, labels = np.asarray(X), np.asarray(y)
+        inner, event = self._divided(rows.shape[1])
+        inner.on_step = self.on_step
+        self.fit_ = inner.fit(rows, labels)
+        self.coef_, self.intercept_, self.multiclass = inner.coef_, inner.intercept_, inner.multiclass
+        self.transcript_ = inner.transcript_
+        if self.before is None:
+            return self
+        declared = inner.get_params()
+        before = Weights(self.before.coef, self.before.intercept, self.before.multiclass)
+        candidates = weights_between(before, Weights(inner.coef_, inner.intercept_, inner.multiclass))
+        places = (labels[:, None] == np.asarray(declared["classes"])).argmax(axis=1)
+        right = right_answers(
+            rows,
+            places,
+            [(model.coef, model.intercept) for model in candidates],
+            norm_bound=declared["norm_bound"] * (1 + NORM_SLACK),
+        )
+        answer, bar = release_counts(right, event, rng=random_source(declared["random_state"])), bar_of(event)
+        picked = candidates[place_of(answer, bar)]
+        self.coef_, self.intercept_ = picked.coef, picked.intercept
+        self.multiclass = cast(Multiclass, picked.multiclass)
+        self.transcript_ = self._with_pick(inner, before, answer, bar, event.scale)
+        return self
+
+    @staticmethod
+    def _with_pick(
+        inner: PrivateEstimator, before: Weights, answer: NDArray[np.float64], bar: float, scale: float
+    ) -> Transcript:
+        """Return the transcript of the fit with that of the pick behind it."""
+        made = inner.transcript_
+        public = {"program": made.program, "fit": made.parameters, "bar": bar, "multiclass": before.multiclass}
+        public |= {"coef": before.coef, "intercept": before.intercept, "fit_multiclass": inner.multiclass}
+        counted = ("right_answers", float(len(answer)) ** 0.5, scale, answer)
+        return Transcript("picked", public, (*made.answers, counted))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return self.estimator.get_params(deep)
+
+    def set_params(self, **parameters: Any) -> Self:
+        self.estimator.set_params(**parameters)
+        return self
+
+    def _divided(self, n_features: int) -> tuple[PrivateEstimator, PickedFitEvent]:
+        """Return the estimator at its part of the price, and the event of both parts."""
+        known = self.estimator.get_params()
+        adjacency, epsilon = known["adjacency"], known["epsilon"]
+        whole = self.estimator.event_for(n_features)
+        if isinstance(whole, SumsEvent | GradientStepsEvent):
+            # What it costs falls at least in proportion to the ratio, since the curve is convex and begins at nothing.
+            kept = 1 - max(ROUNDING, 3 * GRID_EPSILON / epsilon)
+            ratio = kept * whole.gaussian_mu(adjacency=adjacency) * (1 - SHARE) ** 0.5
+            inner_epsilon = gaussian_epsilon(ratio, whole.delta) + whole.grids * GRID_EPSILON
+            inner, delta = self._priced(inner_epsilon), whole.delta * (1 - 2 * GRID_DELTA)
+            trained = inner.event_for(n_features)
+            return inner, picked_fit_event(trained, candidates=len(GRID), share=SHARE, delta=delta, adjacency=adjacency)
+        inner = self._priced((1 - SHARE) * epsilon)
+        moved = 2 if adjacency == "replace" else 1
+        scale = SHARE * epsilon * (1 - PRICE_ROUNDING) / moved
+        return inner, PickedFitEvent(inner.event_for(n_features), len(GRID), scale, "exponential")
+
+    def _priced(self, epsilon: float) -> PrivateEstimator:
+        known = self.estimator.get_params(deep=False)
+        return type(self.estimator)(**{**known, "epsilon": epsilon, "delta": known["delta"] * (1 - 2 * GRID_DELTA)})

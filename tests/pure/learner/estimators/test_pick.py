@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+from dpal.recompute import recompute
+from dpal.recompute.pick import weights_between
+from dpal.recompute.transcript import Transcript, Weights
+from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.pick import PickedFit
+from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.sums import PrivateSums
+from learner.linear_model import LinearModel
+from privacy.accounting.events import PickedFitEvent
+from privacy.mechanisms.randomness import SimulationRandom
+
+CLASSES = [0, 1, 2]
+GAUSSIAN = {"softmax steps": PrivateSoftmaxSteps, "sums": PrivateSums}
+METHODS = ("objective", "output", "gaussian")
+
+
+def estimators(epsilon=2.0, **parameters):
+    made = {name: kind(epsilon, classes=CLASSES, **parameters) for name, kind in GAUSSIAN.items()}
+    for method in METHODS:
+        delta = 1e-6 if method == "gaussian" else 0.0
+        made[method] = PrivateLogisticRegression(epsilon, 3.0, method, classes=CLASSES, delta=delta, **parameters)
+    return made
+
+
+def rows_of(rng, n):
+    y = rng.integers(0, 3, n)
+    X = np.eye(3)[y] + rng.normal(size=(n, 3)) * 0.3
+    return X / np.linalg.norm(X, axis=1, keepdims=True) * (1 - 1e-9), y
+
+
+def accuracy(model, X, y):
+    return float(((X @ model.coef_.T + model.intercept_).argmax(axis=1) == y).mean())
+
+
+GOOD = LinearModel(np.eye(3) * 4, np.zeros(3), ("0", "1", "2"), "softmax")
+TURNED = LinearModel(np.roll(np.eye(3), 1, axis=0) * 4, np.zeros(3), ("0", "1", "2"), "softmax")
+
+
+@pytest.mark.parametrize("name", estimators())
+@pytest.mark.parametrize("epsilon", [0.05, 2.0])
+def test_fit_and_pick_cost_what_the_fit_would_have_cost(name, epsilon):
+    """A series of blocks gives each of them the price of the first, whether that could start from a model or not."""
+    estimator = estimators(epsilon)[name]
+    event, whole = PickedFit(estimator).event_for(8), estimator.event_for(8)
+    assert isinstance(event, PickedFitEvent)
+    cost, alone = event.cost(), whole.cost()
+    assert 0.999 * alone.epsilon <= cost.epsilon <= alone.epsilon
+    assert cost.delta <= alone.delta
+    # The fit inside has less than all.
+    inner = event.inner.cost()
+    assert inner.rho < 0.95 * alone.rho if name in GAUSSIAN else inner.epsilon == pytest.approx(0.9 * alone.epsilon)
+    assert event.in_rho().cost().rho <= alone.rho
+
+
+@pytest.mark.parametrize("name", estimators())
+def test_a_fit_of_noise_is_not_released_in_place_of_a_good_model(name):
+    """With ten rows and hardly any epsilon a fit is noise, which passes in 10 %: false alarm below 1e-4."""
+    rng = np.random.default_rng(1)
+    X, y = rows_of(rng, 10)
+    kept = 0
+    for seed in range(20):
+        estimator = estimators(0.05, prior=GOOD, random_state=SimulationRandom(seed))[name]
+        picked = PickedFit(estimator, GOOD).fit(X, y)
+        kept += np.array_equal(picked.coef_, GOOD.coef)
+        assert not picked.releasable
+        assert np.array_equal(recompute(Transcript.from_json(picked.transcript_.to_json())).coef, picked.coef_)
+    assert kept >= 12
+
+
+@pytest.mark.parametrize("name", estimators())
+def test_a_better_fit_is_released(name):
+    rng = np.random.default_rng(2)
+    X, y = rows_of(rng, 2_000)
+    estimator = estimators(8.0, prior=TURNED, random_state=SimulationRandom(1))[name]
+    picked = PickedFit(estimator, TURNED).fit(X, y)
+    assert accuracy(picked, *rows_of(rng, 1_000)) > 0.9
+    assert not np.array_equal(picked.coef_, TURNED.coef)
+    assert picked.multiclass == estimator.multiclass
+    again = recompute(Transcript.from_json(picked.transcript_.to_json()))
+    assert np.array_equal(again.coef, picked.coef_)
+    assert np.array_equal(again.intercept, picked.intercept_)
+
+
+def test_nothing_is_counted_without_a_model_before():
+    X, y = rows_of(np.random.default_rng(3), 200)
+    picked = PickedFit(PrivateSums(2.0, classes=CLASSES, random_state=SimulationRandom(1))).fit(X, y)
+    np.testing.assert_array_equal(picked.coef_, picked.fit_.coef_)
+
+
+def test_noise_of_the_operating_system_is_releasable():
+    X, y = rows_of(np.random.default_rng(4), 50)
+    for estimator in estimators(prior=GOOD).values():
+        assert PickedFit(estimator, GOOD).fit(X, y).releasable
+
+
+def test_candidates_lie_between_the_models_whatever_their_lengths():
+    long = Weights(GOOD.coef * 100 + 5.0, np.full(3, 7.0))
+    fitted = Weights(TURNED.coef, TURNED.intercept)
+    first, *between, last = weights_between(long, fitted)
+    assert first is long
+    assert last is fitted
+    middle = np.eye(3) + np.roll(np.eye(3), 1, axis=0) - 2 / 3
+    np.testing.assert_allclose(between[1].coef, 2 * middle)
+    np.testing.assert_allclose(between[1].intercept, 0, atol=1e-9)
+    assert len(between) == 3
+
+
+def test_of_two_classes_one_vector_speaks_for_the_second():
+    rng = np.random.default_rng(5)
+    X, y = rows_of(rng, 1_000)
+    X, y = X[y < 2], y[y < 2]
+    wrong = LinearModel(np.array([[4.0, -4.0, 0.0]]), np.zeros(1), ("0", "1"), "softmax")
+    estimator = PrivateSoftmaxSteps(4.0, classes=[0, 1], prior=wrong, random_state=SimulationRandom(1))
+    picked = PickedFit(estimator, wrong).fit(X, y)
+    assert float((((X @ picked.coef_[0] + picked.intercept_[0]) > 0) == y).mean()) > 0.9
