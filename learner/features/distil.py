@@ -1,4 +1,4 @@
-"""Table of the static encoder from public sources: `python -m learner.features.distil WORDNET_FOLDER TABLE.npz`."""
+"""Static encoder's table from WordNet, or directions: `python -m learner.features.distil FOLDER NPZ [--directions]`."""
 
 import argparse
 import re
@@ -22,6 +22,8 @@ RAW_SHARE = 0.3
 WIDTH = 256
 # Pull of each piece towards its own sentence vector; decides only pieces the corpus hardly has.
 RIDGE = 0.03
+# Texts of which the encoder's directions are made.
+TEXTS = 20_000
 STEPS = 60
 
 
@@ -116,12 +118,28 @@ def _table(vectors: Vectors, texts: list[list[int]], pieces: list[str]) -> dict[
     }
 
 
+def principal_directions(encoder: SentenceNetwork, pieces: list[str], wordnet: Path) -> dict[str, NDArray[np.generic]]:
+    """Return the mean of the sentence vectors of a public corpus, and the directions in which they differ most."""
+    tokenizer, rng = uncased_tokenizer(pieces), np.random.default_rng(1)
+    texts = corpus(wordnet, rng)
+    cut = [
+        tokenizer.encode(texts[place], add_special_tokens=False).ids for place in rng.permutation(len(texts))[:TEXTS]
+    ]
+    chosen = [found for found in cut if SHORTEST <= len(found) <= LONGEST]
+    rows = sentence_vectors(encoder, chosen, begin=pieces.index(BEGIN), end=pieces.index(END))
+    centre = rows.mean(axis=0)
+    directions = np.linalg.eigh((rows - centre).T @ (rows - centre))[1][:, ::-1][:, :WIDTH]
+    return {"mean": centre.astype(np.float32), "directions": directions.astype(np.float32)}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the table of the static sentence encoder.")
+    parser = argparse.ArgumentParser(description="Make the table of the static encoder, or the encoder's directions.")
     for name in ("wordnet", "table"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--directions", action="store_true")
     given = parser.parse_args()
-    np.savez_compressed(given.table, **distil(network(), vocabulary().decode().split("\n"), given.wordnet))  # type: ignore[arg-type]
+    made = principal_directions if given.directions else distil
+    np.savez_compressed(given.table, **made(network(), vocabulary().decode().split("\n"), given.wordnet))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -455,7 +455,8 @@ def _notes(task: SimulationTask, settings: TrustedSettings, points: list[Outcome
     estimators = ", ".join(dict.fromkeys(kinds))
     notes = [
         _releases_note(settings),
-        f"Training: {estimators}, {settings.values['text_columns']} columns of the static encoder."
+        f"Training: {estimators}, {settings.values['text_columns']} columns of the "
+        f"{'sentence network' if settings.values.get('sentence_network') else 'static encoder'}."
         if task.rows is None
         else f"Training: {estimators} on rows of norm one; images pooled to {IMAGE_SIDE} by {IMAGE_SIDE}.",
         "No privacy: logistic regression on the same columns and labels, public examples added, its strength chosen by "

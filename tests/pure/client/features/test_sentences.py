@@ -59,6 +59,11 @@ def test_another_encoder_or_vocabulary_is_refused(tmp_path, monkeypatch):
     vocabulary.write_bytes(vocabulary.read_bytes() + b"x")
     with pytest.raises(NotGenuine, match="not the vocabulary"):
         read_featurizer(files)
+    files = write(tmp_path / "again", SentenceEncoder())
+    directions = files[sentences.DIRECTIONS]
+    directions.write_bytes(directions.read_bytes() + b"x")
+    with pytest.raises(NotGenuine, match=r"encoder\.directions\.npz is not the file"):
+        read_featurizer(files)
 
 
 def test_another_encoder_predicts_something_else_and_is_found_out(tmp_path, monkeypatch):

@@ -29,13 +29,13 @@ def test_rows_depend_on_their_own_record_to_the_last_bit(options):
 
 def test_rows_have_the_bound():
     rows = SentenceEncoder(norm_bound=0.7).transform(TEXTS).astype(np.float64)
-    assert rows.shape == (len(TEXTS), 384)
-    assert network().width == sentences.WIDTHS["all-minilm-l6-v2-int8"]
+    assert rows.shape == (len(TEXTS), 256)
+    assert network().width == 384
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 0.7, rtol=1e-5)
     assert np.linalg.norm(rows, axis=1).max() <= 0.7
     assert (rows[0] == rows[6]).all()
     assert not (rows[0] == rows[1]).all()
-    assert SentenceEncoder().transform([]).shape == (0, 384)
+    assert SentenceEncoder().transform([]).shape == (0, 256)
 
 
 def test_every_block_of_one_length_has_one_shape(monkeypatch):
@@ -58,18 +58,26 @@ def test_texts_that_the_gate_counts_together_share_a_row():
     assert (rows[0] == rows[1]).all()
 
 
+def test_columns_are_principal_directions_of_public_texts():
+    """Fewer columns are the first of more, and say more of everyday sentences than as many of any others."""
+    few, many = (SentenceEncoder(n_features=n).transform(COMPANY).astype(np.float64) for n in (64, 256))
+    kept = np.linalg.norm(many[:, :64], axis=1)
+    np.testing.assert_allclose(many[:, :64] / kept[:, None], few, atol=1e-6)
+    assert (kept**2).mean() > 2 * 64 / 256
+
+
 def test_the_json_names_the_weights_and_their_digest_and_holds_none():
     encoder = SentenceEncoder(n_features=3)
     stored = json.loads(encoder.to_json())["parameters"]
     assert stored["encoder"] == "all-minilm-l6-v2-int8"
     assert stored["weights_sha256"] == "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-    assert len(encoder.to_json()) < 500
+    assert len(encoder.to_json()) < 600
     again = featurizer_from_json(encoder.to_json())
     assert again == encoder
     assert (again.transform(TEXTS) == encoder.transform(TEXTS)).all()
 
 
-@pytest.mark.parametrize("name", ["weights_sha256", "vocabulary_sha256"])
+@pytest.mark.parametrize("name", ["weights_sha256", "vocabulary_sha256", "directions_sha256"])
 def test_other_weights_under_the_same_name_are_refused(name):
     stored = json.loads(SentenceEncoder().to_json())
     stored["parameters"][name] = "0" * 64

@@ -111,7 +111,8 @@ def test_blocks_of_live_projects_are_what_is_played():
 def test_classes_and_labels_choose_the_estimator_of_one_release(classes, labels, estimator):
     settings = TrustedSettings.of({}, n_classes=classes)
     assert settings.suited(labels=labels).estimator == estimator
-    assert settings.values["text_columns"] == {2: 256, 10: 128, 77: 192}[classes]
+    assert settings.values["text_columns"] == {2: 256, 10: 192, 77: 192}[classes]
+    assert settings.values["sentence_network"] == (classes > 2)
     # What somebody typed stays.
     typed = TrustedSettings.of({"estimator": "sums"}, n_classes=classes)
     assert typed.suited(labels=labels).estimator == "sums"
