@@ -145,8 +145,9 @@ class _Task:
         return _Task(self.rows[kept], self.logs[kept], self.scores[kept])
 
     def log_classes(self, at: _Fitted) -> NDArray[np.float64]:
-        scores = self.rows @ at.weights.T + at.intercept + self.scores @ at.strengths
-        return scores - _log_sums(scores)
+        scores: NDArray[np.float64] = self.rows @ at.weights.T + at.intercept + self.scores @ at.strengths
+        found: NDArray[np.float64] = scores - _log_sums(scores)
+        return found
 
     def log_likelihood(self, at: _Fitted) -> float:
         return float(_log_sums(self.log_classes(at) + self.logs).sum())
