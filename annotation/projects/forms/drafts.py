@@ -22,6 +22,7 @@ OWN_LIMIT: Final = "own"
 ASSUMED = {"name": "-", "question": "-", "classes": "1\n2"}
 DATA = ("data_kind", "image_height", "image_width", "columns")
 TASK = ("name", "question", "question_kind", "labels_per_record", "classes", "class_descriptions")
+KEPT = frozenset({*DATA, *TASK, "guidelines"})
 EXACT = ("pool_epsilon", "pool_delta", "labels_epsilon")
 ROLES: Final[Mapping[tuple[str, str], tuple[tuple[str, Any], ...]]] = {
     ("pool", DataKind.TEXT): (

@@ -198,10 +198,6 @@ class ProjectForm(forms.Form):
         if self.errors:
             self._tell_rules_of_their_own(values)
             return self.cleaned_data
-        if values["data_kind"] == DataKind.TABLE and not values.get("columns"):
-            self.add_error("columns", _("A table needs its columns, with bounds or categories."))
-        if values["data_kind"] == DataKind.IMAGE and not (values.get("image_height") and values.get("image_width")):
-            self.add_error("image_height", _("Images need a height and a width."))
         for field, rule in broken_rules(values).items():
             self.add_error(field if field in self.fields else None, localized(rule))
         return self.cleaned_data
@@ -375,6 +371,11 @@ class ChoosingForm(ProjectForm):
             if str(self.initial.get(name)) in ("None", str(self.preset.defaults.get(name))):
                 self.initial[name] = value
 
+    def need_data_fields(self) -> None:
+        """Ask for what the kind of data cannot do without."""
+        for name in DATA_FIELDS.get(self.chosen.get("data_kind", ""), ()):
+            self.fields[name].required = True
+
     def tell_defaults(self) -> None:
         """Let each setting say what it is where nobody changes it."""
         defaults = {**field_defaults(), **self.preset.defaults}
@@ -439,6 +440,7 @@ class PoolProjectForm(ChoosingForm):
         self.ask_declared()
         for name in self._unused():
             self.fields.pop(name, None)
+        self.need_data_fields()
         self.tell_defaults()
 
     def clean_question_kind(self) -> str:
@@ -509,6 +511,7 @@ class StreamProjectForm(ChoosingForm):
         self.ask_declared()
         for name in (*OF_POOLS, *self._unused()):
             self.fields.pop(name, None)
+        self.need_data_fields()
         self.tell_defaults()
 
     def _may_learn(self, name: str) -> bool:

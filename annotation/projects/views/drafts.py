@@ -125,8 +125,12 @@ def _keep(request: HttpRequest, draft: OpeningDraft) -> list[str]:
         typed["pool_epsilon"] = f"{level.epsilon:g}"
     offered = {preset.key for preset in _offered(draft)}
     preset = sent["preset"] if sent.get("preset") in offered else draft.preset
-    form = pages.draft_form(PRESETS[preset], typed)
-    typed |= {name: sent[name] for name in form.fields if name in sent and name not in typed}
+    if preset != draft.preset:
+        # Prices and choices of one preset are wrong for another.
+        typed = {name: value for name, value in typed.items() if name in pages.KEPT}
+    else:
+        form = pages.draft_form(PRESETS[preset], typed)
+        typed |= {name: sent[name] for name in form.fields if name in sent and name not in typed}
     drafts.change_draft(draft=draft, preset=preset, typed=typed)
     brought = pages.FilesForm(sent, request.FILES)
     brought.is_valid()
