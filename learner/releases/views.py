@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.safestring import mark_safe
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
@@ -30,9 +30,9 @@ from learner.releases import selectors as release_selectors
 from learner.releases import storage
 from learner.releases.artifacts.signatures import signer_key_id
 from learner.releases.cards.described import VERSION
+from learner.releases.cards.page import card_html
 from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import checks, described, versions
-from learner.releases.told_cards import ShownCard, shown_card, shown_described_card
 from privacy.ledger.models import SETTLEMENTS
 
 # A matrix of more classes is wider than any screen.
@@ -76,7 +76,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "lineage": _lineage(found),
         "files": sorted(found.digests.items()),
         "offered": offered,
-        "card": _card(shown_card(found)) if offered else None,
+        "card": _card(storage.card_of(release=found)) if offered else None,
         "configuration": release_selectors.shown_configuration(found),
         "environment": sorted(found.environment.items()),
         "public_key": signer.public_key,
@@ -101,17 +101,15 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
         "created_at": found.created_at,
         "files": sorted(found.digests.items()),
         "version": VERSION,
-        "card": _card(shown_described_card(found)),
+        "card": _card(found.card),
         "public_key": storage.signer().public_key,
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(project.slug, str(VERSION)))),
     }
     return render(request, "learner/releases/version_zero.html", context)
 
 
-def _card(shown: ShownCard | None) -> dict[str, Any] | None:
-    if shown is None:
-        return None
-    return {"html": mark_safe(shown.html), "told": shown.told}  # noqa: S308 - escaped there
+def _card(file: str | None) -> SafeString | None:
+    return None if file is None else mark_safe(card_html(file))  # noqa: S308 - escaped there
 
 
 def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | None:

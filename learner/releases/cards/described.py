@@ -6,15 +6,13 @@ from learner.linear_model import LinearModel
 from learner.releases.cards.accuracy import accuracy_section
 from learner.releases.cards.privacy_document import privacy_document
 from learner.releases.cards.rendering import Card, Privacy, front_matter, loading_section, tells
-from learner.releases.cards.words import Telling, plain
-from privacy.wording import as_message
-from privacy.wording import gettext_noop as _
+from learner.releases.cards.words import plain
 
 VERSION = 0
 # Stands wherever version 0 is given out, word for word.
 MARK = "epsilon 0, from class descriptions alone, no label, no private row read"
-COVERED = _("everybody, whatever they know and see")
-NOT_COVERED = _(
+COVERED = "everybody, whatever they know and see"
+NOT_COVERED = (
     "what the words themselves tell: whoever wrote about the classes must have done so without looking at the records"
 )
 TRUST = "nobody needs to be trusted: no private row and no answer was read"
@@ -55,44 +53,34 @@ def described_document(privacy: Privacy) -> dict[str, Any]:
 
 
 def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
-    return "\n".join(front_matter(reads=reads, card=card, privacy=privacy)) + "\n" + described_body(model, card=card)
-
-
-def described_body(model: LinearModel, *, card: Card, tell: Telling = str) -> str:
-    made_of = as_message(
-        "It is a linear model over {dimension} features, made of what the project's owner wrote about the classes by "
-        "{day}; a class that nobody described stands there by its name. Other words make another version 0. What is "
-        "trained is numbered from 1.",
-        dimension=model.dimension,
-        day=plain(card["created_at"]),
+    made_of = (
+        f"It is a linear model over {model.dimension} features, made of what the project's owner wrote about the "
+        f"classes by {plain(card['created_at'])}; a class that nobody described stands there by its name. Other words "
+        "make another version 0. What is trained is numbered from 1."
     )
     lines = [
         f"# {plain(card['name'])}, version {VERSION}",
         "",
-        f"**{tell(_('Epsilon 0, from class descriptions alone, no label, no private row read.'))}**",
+        "**Epsilon 0, from class descriptions alone, no label, no private row read.**",
         "",
         plain(card["predicts"]),
         "",
-        tells(model, tell=tell),
-        tell(made_of),
+        tells(model),
+        made_of,
         "",
-        f"## {tell(_('Guarantee'))}",
+        "## Guarantee",
         "",
-        tell(
-            _(
-                "(0, 0)-differential privacy for any two data sets: the model is the same whatever records and "
-                "answers the project holds. No ledger was charged."
-            )
-        ),
+        "(0, 0)-differential privacy for any two data sets: the model is the same whatever records and answers the "
+        "project holds. No ledger was charged.",
         "",
-        tell(as_message("Covered: {word_who}.", word_who=COVERED)),
+        f"Covered: {COVERED}.",
         "",
-        tell(as_message("Not covered: {word_who}.", word_who=NOT_COVERED)),
+        f"Not covered: {NOT_COVERED}.",
         "",
-        f"## {tell(_('Accuracy on public data'))}",
+        "## Accuracy on public data",
         "",
-        *accuracy_section(card["metrics"], tell=tell),
+        *accuracy_section(card["metrics"]),
         "",
-        *loading_section(tell=tell),
+        *loading_section(),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*front_matter(reads=reads, card=card, privacy=privacy), *lines]) + "\n"

@@ -4,15 +4,14 @@ from collections import Counter
 from typing import Any
 
 from learner.releases.cards.rendering import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
-from privacy.wording import gettext_noop as _
 
 SCHEMA = "dpal-privacy/2"
 # What composes under each filter, in the words of the accountant.
-FLAVOUR = {"pure": _("approximate DP by a pure filter"), "zcdp": _("zero-concentrated DP, converted to approximate DP")}
-PURE = _("pure DP")
+FLAVOUR = {"pure": "approximate DP by a pure filter", "zcdp": "zero-concentrated DP, converted to approximate DP"}
+PURE = "pure DP"
 TRUST = {
-    "trusted": _("annotators read the records and are trusted with them, as is whoever runs the site"),
-    "crowd": _("annotators are not trusted and see what passed the gate alone; whoever runs the site is trusted"),
+    "trusted": "annotators read the records and are trusted with them, as is whoever runs the site",
+    "crowd": "annotators are not trusted and see what passed the gate alone; whoever runs the site is trusted",
 }
 
 

@@ -7,9 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from learner.linear_model import LinearModel
 from learner.releases.cards.accuracy import Metric, accuracy_section
-from learner.releases.cards.words import Telling, code, markdown_table, number, number_pair, plain, stated_limit
-from privacy.wording import as_message, as_plural_message
-from privacy.wording import gettext_noop as _
+from learner.releases.cards.words import code, markdown_table, number, number_pair, plain, stated_limit
 
 
 def account_limit_words(account: Mapping[str, Any]) -> str:
@@ -17,16 +15,14 @@ def account_limit_words(account: Mapping[str, Any]) -> str:
     if account["unit"] not in ("record", "contributor") or "population" not in account:
         return ""
     if not account["population"]:
-        return _(
+        return (
             "When the version was released, the account was outside any common limit: whoever has records in other "
             "projects, too, loses the sum of what they spend."
         )
     name = " ".join(account["population"].split()).replace("`", "'")
-    return as_message(
-        "When the version was released, the account belonged to the population `{name}`: its projects together stay "
-        "within a limit of their own, counted for a person with at most {records} records here.",
-        name=name,
-        records=account["records_per_person"],
+    return (
+        f"When the version was released, the account belonged to the population `{name}`: its projects together stay "
+        f"within a limit of their own, counted for a person with at most {account['records_per_person']} records here."
     )
 
 
@@ -116,55 +112,52 @@ class Privacy(TypedDict):
 
 
 COVERED = {
-    "trusted": _("anyone who sees the released models, and which questions were asked and when"),
-    "secret": _("anyone who sees the released models, and when they were released"),
-    "crowd": _(
-        "the annotators and anyone else who sees the texts that passed the gate, and anyone who sees the models"
-    ),
+    "trusted": "anyone who sees the released models, and which questions were asked and when",
+    "secret": "anyone who sees the released models, and when they were released",
+    "crowd": "the annotators and anyone else who sees the texts that passed the gate, and anyone who sees the models",
 }
-BEYOND_THE_SITE = _("whoever runs the site or holds its database")
-BEYOND_THE_UNIT = _("what one record shows about another that depends on it beyond the unit of protection")
+BEYOND_THE_SITE = "whoever runs the site or holds its database"
+BEYOND_THE_UNIT = "what one record shows about another that depends on it beyond the unit of protection"
 NOT_COVERED = {
     "secret": (
-        _(
+        (
             "the annotators, who read the records by design, and whoever learns from them which records were asked, "
             "how many or when"
         ),
         BEYOND_THE_SITE,
-        _("what the moment shows at which a manager closes a block by hand, if the answers decided it"),
-        _("that one question kept another from being reached, where a block closed before everything was asked"),
+        "what the moment shows at which a manager closes a block by hand, if the answers decided it",
+        "that one question kept another from being reached, where a block closed before everything was asked",
         BEYOND_THE_UNIT,
     ),
-    "trusted": (_("the annotators, who read the records by design"), BEYOND_THE_SITE, BEYOND_THE_UNIT),
-    "crowd": (BEYOND_THE_SITE, _("what the annotators themselves do with the texts they are shown"), BEYOND_THE_UNIT),
+    "trusted": ("the annotators, who read the records by design", BEYOND_THE_SITE, BEYOND_THE_UNIT),
+    "crowd": (BEYOND_THE_SITE, "what the annotators themselves do with the texts they are shown", BEYOND_THE_UNIT),
 }
-BY_HAND = _("answers, from the project's managers, who read all of them, and what they do by hand where others see it")
+BY_HAND = "answers, from the project's managers, who read all of them, and what they do by hand where others see it"
 # Of a crowd's answers, by the unit of their account.
 ANSWERS_NOT_COVERED = {
-    "answer": (BY_HAND, _("several answers of one annotator together, beyond as many times the limit of one answer")),
+    "answer": (BY_HAND, "several answers of one annotator together, beyond as many times the limit of one answer"),
     "annotator": (
         BY_HAND,
-        _("that an annotator took part, when, what they skipped or reported, and their answers to hidden checks"),
-        _("somebody who takes part under several names, beyond as many times the limit of one annotator"),
+        "that an annotator took part, when, what they skipped or reported, and their answers to hidden checks",
+        "somebody who takes part under several names, beyond as many times the limit of one annotator",
     ),
-    "": (_("any answer of an annotator: the answers are declared not to be secret"),),
+    "": ("any answer of an annotator: the answers are declared not to be secret",),
 }
-UNITS = {"record": _("record"), "contributor": _("contributor"), "answer": _("answer"), "annotator": _("annotator")}
 ADJACENCY_WORDS = {
-    "null": _("two data sets that differ in one {word_unit}, replaced by an empty placeholder"),
-    "replace": _("two data sets that differ in one {word_unit}, replaced by another"),
-    "add_remove": _("two data sets of which one lacks one {word_unit}"),
+    "null": "two data sets that differ in one {word_unit}, replaced by an empty placeholder",
+    "replace": "two data sets that differ in one {word_unit}, replaced by another",
+    "add_remove": "two data sets of which one lacks one {word_unit}",
 }
 
-REISSUE = _(
+REISSUE = (
     "A limit may be raised, with a reason that stays in the ledger. This card is then issued anew and signed before "
     "anything is spent under the higher limit; the newest one counts and is found where this release came from."
 )
 
 # What neighbours differ in where it is no single thing.
-UNIT_WORDS = {"annotator": _("two data sets that differ in all answers of one annotator, replaced by others")}
+UNIT_WORDS = {"annotator": "two data sets that differ in all answers of one annotator, replaced by others"}
 
-OPEN_ANSWERS = _(
+OPEN_ANSWERS = (
     "The answers of this project are declared not to be secret: no account protects them, and the model may show any "
     "of them. Protected is what people said in front of the gate, and nothing else."
 )
@@ -184,114 +177,87 @@ print(model.predict(rows), model.predict_proba(rows))
 
 
 def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
-    return (
-        "\n".join(front_matter(reads=reads, card=card, privacy=privacy))
-        + "\n"
-        + card_body(model, card=card, privacy=privacy)
-    )
-
-
-def card_body(model: LinearModel, *, card: Card, privacy: Privacy, tell: Telling = str) -> str:
-    what_it_is = as_message(
-        "It is a linear model ({word_estimator}) over {dimension} features, trained on {word_trained} and released on "
-        "{day}.",
-        word_estimator=card["estimator"],
-        dimension=model.dimension,
-        word_trained=_trained_on(card),
-        day=plain(card["created_at"]),
+    what_it_is = (
+        f"It is a linear model ({card['estimator']}) over {model.dimension} features, trained on {_trained_on(card)} "
+        f"and released on {plain(card['created_at'])}."
     )
     lines = [
         f"# {plain(card['name'])}, version {card['version']}",
         "",
         plain(card["predicts"]),
         "",
-        tells(model, tell=tell),
-        tell(what_it_is),
+        tells(model),
+        what_it_is,
         "",
-        f"## {tell(_('Guarantee'))}",
+        "## Guarantee",
         "",
-        *guarantee_section(privacy, tell=tell),
+        *guarantee_section(privacy),
         "",
-        f"## {tell(_('Ledger entries'))}",
+        "## Ledger entries",
         "",
         *markdown_table(
-            (_("entry"), _("kind"), _("what"), _("epsilon"), _("delta")),
+            ("entry", "kind", "what", "epsilon", "delta"),
             [
                 (
                     entry["id"],
                     entry["kind"],
-                    tell(entry["summary"]),
-                    tell(number(entry["epsilon"])),
-                    tell(number(entry["delta"])),
+                    entry["summary"],
+                    number(entry["epsilon"]),
+                    number(entry["delta"]),
                 )
                 for entry in privacy["entries"]
             ],
-            tell=tell,
         ),
         "",
-        f"## {tell(_('Accuracy on public data'))}",
+        "## Accuracy on public data",
         "",
-        *accuracy_section(card["metrics"], estimate=card.get("no_privacy", ""), tell=tell),
+        *accuracy_section(card["metrics"], estimate=card.get("no_privacy", "")),
         "",
-        *transcript_section(privacy, tell=tell),
-        *loading_section(tell=tell),
+        *transcript_section(privacy),
+        *loading_section(),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*front_matter(reads=reads, card=card, privacy=privacy), *lines]) + "\n"
 
 
-def transcript_section(privacy: Privacy, *, tell: Telling = str) -> list[str]:
+def transcript_section(privacy: Privacy) -> list[str]:
     if "transcript_bytes" not in privacy:
         return []
-    said = as_message(
-        "`transcript.json` has {n} bytes and holds every noisy answer that the weights were made of: `dpal verify` "
-        "recomputes them from it.",
-        n=privacy["transcript_bytes"],
+    said = (
+        f"`transcript.json` has {privacy['transcript_bytes']} bytes and holds every noisy answer that the weights were "
+        "made of: `dpal verify` recomputes them from it."
     )
-    return [f"## {tell(_('Transcript'))}", "", tell(said), ""]
+    return ["## Transcript", "", said, ""]
 
 
-def loading_section(*, tell: Telling = str) -> list[str]:
+def loading_section() -> list[str]:
     files_said = (
-        _("`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,"),
-        _("`weights.json` holds the same numbers as `model.skops`, and `privacy.json` the guarantee for programs."),
+        "`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,",
+        "`weights.json` holds the same numbers as `model.skops`, and `privacy.json` the guarantee for programs.",
     )
-    return [f"## {tell(_('Loading'))}", "", *map(tell, files_said), "", LOADING]
+    return ["## Loading", "", *files_said, "", LOADING]
 
 
-def tells(model: LinearModel, *, tell: Telling = str) -> str:
+def tells(model: LinearModel) -> str:
     names = ", ".join(code(name) for name in model.classes)
+    n = len(model.classes)
     if not model.names_sets:
-        return tell(
-            as_plural_message(
-                "It knows {n} class: {names}.",
-                "It tells apart {n} classes: {names}.",
-                n=len(model.classes),
-                names=names,
-            )
-        )
-    return tell(
-        as_plural_message(
-            "It says of {n} class whether a record has it: {names}.",
-            "It says of each of {n} classes by itself whether a record has it, so a record has several, one or none: "
-            "{names}. Right, in the accuracy below, is who is given all classes of an example and no other.",
-            n=len(model.classes),
-            names=names,
-        )
+        return f"It knows 1 class: {names}." if n == 1 else f"It tells apart {n} classes: {names}."
+    if n == 1:
+        return f"It says of 1 class whether a record has it: {names}."
+    return (
+        f"It says of each of {n} classes by itself whether a record has it, so a record has several, one or none: "
+        f"{names}. Right, in the accuracy below, is who is given all classes of an example and no other."
     )
 
 
 def _trained_on(card: Card) -> str:
-    if card["questions_asked"] is not None:
-        return as_plural_message(
-            "the answers to at most {n} question", "the answers to at most {n} questions", n=card["questions_asked"]
-        )
-    return as_plural_message(
-        "the answers to a secret sample, in which its {n} record took part with probability at most {rate:.6g}, "
-        "starting from the release before it",
-        "the answers to a secret sample, in which each of {n} records took part with probability at most {rate:.6g}, "
-        "starting from the release before it",
-        n=card["pool_size"],
-        rate=card["sampling_rate"] or 0.0,
+    asked, rate = card["questions_asked"], card["sampling_rate"] or 0.0
+    if asked is not None:
+        return f"the answers to at most {asked} question{'' if asked == 1 else 's'}"
+    records = "its 1 record" if card["pool_size"] == 1 else f"each of {card['pool_size']} records"
+    return (
+        f"the answers to a secret sample, in which {records} took part with probability at most {rate:.6g}, starting "
+        "from the release before it"
     )
 
 
@@ -338,39 +304,34 @@ def _result(metric: Metric, *, task: str) -> dict[str, Any]:
     }
 
 
-def guarantee_section(privacy: Privacy, *, tell: Telling = str) -> list[str]:
+def guarantee_section(privacy: Privacy) -> list[str]:
     lines = []
     for account in privacy["accounts"]:
-        promised = as_message(
-            "For {protects}: ({epsilon:.6g}, {delta:.6g})-differential privacy for {word_neighbours}. This is the "
-            "account's limit as it stood on {day}, when this card was issued, for all that the account pays for "
-            "together.",
-            protects=plain(account["protects"]),
-            epsilon=account["limit_epsilon"],
-            delta=account["limit_delta"],
-            word_neighbours=neighbours_of(account),
-            day=plain(privacy["issued_at"]),
+        promised = (
+            f"For {plain(account['protects'])}: ({account['limit_epsilon']:.6g}, {account['limit_delta']:.6g})-"
+            f"differential privacy for {neighbours_of(account)}. This is the account's limit as it stood on "
+            f"{plain(privacy['issued_at'])}, when this card was issued, for all that the account pays for together."
         )
         said = [promised, _raised(account), account_limit_words(account)]
-        lines += [" ".join(tell(sentence) for sentence in said if sentence), ""]
+        lines += [" ".join(sentence for sentence in said if sentence), ""]
     if privacy["answers"]:
-        lines += [plain(tell(privacy["answers"])), ""]
-    lines += [tell(REISSUE), ""]
+        lines += [plain(privacy["answers"]), ""]
+    lines += [REISSUE, ""]
     rows = [
         (
             account["protects"],
-            tell(account["unit"]),
+            account["unit"],
             account["filter"],
-            tell(number_pair(account["limit_epsilon"], account["limit_delta"])),
-            tell(number_pair(account["spent_epsilon"], account["spent_delta"])),
+            number_pair(account["limit_epsilon"], account["limit_delta"]),
+            number_pair(account["spent_epsilon"], account["spent_delta"]),
         )
         for account in privacy["accounts"]
     ]
-    head = (_("protects"), _("unit"), _("filter"), _("limit when issued (epsilon, delta)"), _("spent when released"))
-    lines += markdown_table(head, rows, tell=tell)
-    lines += ["", tell(as_message("Covered: {word_who}.", word_who=COVERED[view_of(privacy)])), ""]
-    lines += [tell(_("Not covered:")), ""]
-    lines += [f"- {tell(sentence)}" for sentence in not_covered(privacy)]
+    head = ("protects", "unit", "filter", "limit when issued (epsilon, delta)", "spent when released")
+    lines += markdown_table(head, rows)
+    lines += ["", f"Covered: {COVERED[view_of(privacy)]}.", ""]
+    lines += ["Not covered:", ""]
+    lines += [f"- {sentence}" for sentence in not_covered(privacy)]
     return lines
 
 
@@ -378,7 +339,7 @@ def neighbours_of(account: AccountTerms) -> str:
     if account["unit"] in UNIT_WORDS:
         return UNIT_WORDS[account["unit"]]
     unit = account["unit"]
-    return as_message(ADJACENCY_WORDS[account["adjacency"]], word_unit=UNITS.get(unit, unit))
+    return ADJACENCY_WORDS[account["adjacency"]].format(word_unit=unit)
 
 
 def not_covered(privacy: Privacy) -> list[str]:
@@ -394,6 +355,4 @@ def _raised(account: AccountTerms) -> str:
     before = account["limit_epsilon_when_released"], account["limit_delta_when_released"]
     if before == (account["limit_epsilon"], account["limit_delta"]):
         return ""
-    return as_message(
-        "When the version was released, the limit was ({epsilon:.6g}, {delta:.6g}).", epsilon=before[0], delta=before[1]
-    )
+    return "When the version was released, the limit was ({:.6g}, {:.6g}).".format(*before)

@@ -1,32 +1,28 @@
 """Names, numbers and tables of cards, so that nothing in them acts as Markdown or HTML."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
 from typing import Final
 
-from privacy.wording import as_message
-
-# Says a message in a reader's language; a file says it in English, which a message reads by itself.
-Telling = Callable[[str], str]
 # As many digits as every float keeps.
 DIGITS_KEPT: Final = 15
 
 
-def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, tell: Telling = str) -> list[str]:
+def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     ruler = "|" + "---|" * len(head)
     return [
-        f"| {' | '.join(map(tell, head))} |",
+        f"| {' | '.join(head)} |",
         ruler,
         *(f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows),
     ]
 
 
 def number(value: float) -> str:
-    return as_message("{value:.6g}", value=value)
+    return f"{value:.6g}"
 
 
 def number_pair(epsilon: float, delta: float) -> str:
-    return as_message("{epsilon:.6g}, {delta:.6g}", epsilon=epsilon, delta=delta)
+    return f"{epsilon:.6g}, {delta:.6g}"
 
 
 def stated_limit(value: float) -> float:

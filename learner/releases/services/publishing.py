@@ -41,7 +41,6 @@ from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee, quota_of
-from privacy.wording import as_plural_message, gettext_noop
 
 # Limits rise by hand: a second time while one release is written has never been seen, a third is somebody's attack.
 TRIES = 3
@@ -164,24 +163,15 @@ def answers_words(project: Project) -> str:
     if event is None:
         return ""
     epsilon = event.cost(adjacency="replace").epsilon
-    if event.unit == "answer":
-        whose: str = gettext_noop("one answer")
-    else:
-        whose = as_plural_message(
-            "one annotator, whose answers to at most {n} question are protected together,",
-            "one annotator, whose answers to at most {n} questions are protected together,",
-            n=event.questions_per_annotator,
-        )
-    return as_plural_message(
-        "What the answers to a question agree on left the site through a randomised response, once for each question. "
-        "Epsilon {epsilon:.6g} of {word_whose} covers all questions, rounds, trainings and versions together; it was "
-        "spent once, and this version cost nothing more.",
-        "What the answers to a question agree on left the site through a randomised response, at most {n} times for "
-        "each question. Epsilon {epsilon:.6g} of {word_whose} covers all questions, rounds, trainings and versions "
-        "together; it was spent once, and this version cost nothing more.",
-        n=event.randomizations,
-        epsilon=epsilon,
-        word_whose=whose,
+    whose, asked, times = "one answer", event.questions_per_annotator, event.randomizations
+    if event.unit != "answer":
+        questions = f"{asked} question{'' if asked == 1 else 's'}"
+        whose = f"one annotator, whose answers to at most {questions} are protected together,"
+    often = "once for each question" if times == 1 else f"at most {times} times for each question"
+    return (
+        f"What the answers to a question agree on left the site through a randomised response, {often}. Epsilon "
+        f"{epsilon:.6g} of {whose} covers all questions, rounds, trainings and versions together; it was spent once, "
+        "and this version cost nothing more."
     )
 
 

@@ -1,7 +1,6 @@
 import pytest
 from django.utils import timezone
 
-from annotation.data.services.streams import post_records
 from annotation.models import WorkState
 from annotation.work.services import attempts
 from learner.models import ModelRelease, Round, TrainingRun
@@ -10,8 +9,8 @@ from learner.pools.prices import round_price
 from learner.pools.selectors import training_price
 from learner.rounds import failures
 from learner.rounds.next_step import Step, project_status
-from learner.rounds.services import loop, selection, streams, training
-from tests import learning, streaming
+from learner.rounds.services import loop, selection
+from tests import learning
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -71,23 +70,3 @@ def test_a_cancelled_training_of_a_block_that_was_given_up_stops_nothing():
     assert project_status(project).step == Step.TRAIN
     learning.work_off(project)
     assert ModelRelease.objects.filter(project=project).count() == 1
-
-
-def test_a_version_of_a_stream_that_failed_again_and_again_is_started_anew_for_nothing():
-    """The flaw: such a stream waited for a person, and no page let one do anything about it."""
-    project = streaming.open_stream(make_user(), selection="all", window_length=2, updates_per_release=1)
-    post_records(project=project, records=streaming.rows(2))
-    streaming.work_off(project)
-    streaming.answer(project, make_user())
-    for _ in range(3):
-        streams.run_stream(project_id=project.pk)
-        assert failures.start_anew_of(project) is None
-        fail(TrainingRun.objects.filter(project=project))
-    assert project_status(project).step == Step.STUCK
-    row = failures.start_anew_of(project)
-    assert isinstance(row, TrainingRun)
-    assert failures.price_of(project, row) is None
-    started = loop.start_anew(row=row)
-    assert isinstance(started, TrainingRun)
-    training.train_model(run_id=str(started.pk))
-    assert ModelRelease.objects.get(project=project).version == 1

@@ -10,7 +10,7 @@ from annotation.models import Assignment, Membership, Project, Role
 from annotation.models.letters import MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import members
-from annotation.questions.services import correcting, flags, labels, queue
+from annotation.questions.services import flags, labels, queue
 from annotation.review import services as decisions
 from learner import notices
 from learner.models import Round
@@ -112,23 +112,6 @@ def test_who_is_written_to_is_told_once_an_hour_and_nothing_of_what_was_said():
     ]
     assert "apple" not in str([row.__dict__ for row in rows])
     assert "pear" not in str([row.__dict__ for row in rows])
-
-
-def test_an_answer_that_came_back_is_told_to_its_annotator_alone():
-    project = learning.open_trusted(make_user())
-    learning.fill_trusted(project)
-    own, _other = (reached(name, project, Role.ANNOTATOR) for name in ("own", "other"))
-    learning.work_off(project)
-    sent = []
-    for _answer in range(2):
-        held = queue.claim_next(project=project, user=own)
-        labels.submit_label(assignment=held, choice=0)
-        sent.append(held.query_id)
-    correcting.send_back(project=project, query_ids=sent, comment="the apple is a pear")
-    notices.record_notices()
-    (row,) = [row for row in told() if row[0] == MailKind.RETURNED]
-    assert row[1] == "own"
-    assert "apple" not in str(list(Notice.objects.values()))
 
 
 def test_a_reviewer_is_called_to_what_they_may_decide_once_a_day_and_not_again_for_the_same():

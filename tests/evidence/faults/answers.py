@@ -17,7 +17,7 @@ ANSWERS = [
     ),
     Mutant(
         "a private start trained by what is proved for answers",
-        "learner/pools/selectors/__init__.py",
+        "learner/pools/selectors.py",
         "    if answers.learns_from_questions(project):\n        raise UnsoundCombination(",
         "    if False:\n        raise UnsoundCombination(",
         (

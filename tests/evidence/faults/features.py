@@ -35,9 +35,9 @@ FEATURES = [
     ),
     Mutant(
         "features found in the pool at a price that nobody reckons with",
-        "learner/pools/selectors/__init__.py",
+        "learner/pools/selectors.py",
         "return [] if finding is None or",
         "return [] if True or",
-        (f"{PAID}::test_it_waits_for_a_pool_and_is_counted_until_it_is_found",),
+        ("tests/db/learner/pools/test_projections.py::test_the_forecast_counts_the_directions_until_they_are_paid",),
     ),
 ]

@@ -140,7 +140,7 @@ POPULATIONS = [
     Mutant(
         "later uploads that nobody holds against the declared number",
         "annotation/data/services/datasets.py",
-        "        declared.refuse_more_than_declared(dataset)\n",
+        "        refuse_more_than_declared(dataset)\n",
         "",
         (f"{DECLARED}::test_a_later_upload_is_held_against_the_declared_number",),
     ),

@@ -11,7 +11,7 @@ from dpal.mlflow_model import write_folder
 from dpal.pushing import push
 from dpal.releases import Fetched, Wheel
 from learner.releases.artifacts.signatures import Signer
-from tests.pure.client.test_model import COLUMNS, KEY, SAID, TEXTS, write
+from tests.pure.client.test_model import KEY, SAID, TEXTS, write
 
 WHEEL = Wheel("dpal_client-0.1.0-py3-none-any.whl", b"a wheel")
 OTHER = Signer.from_secret("somebody else's secret, which is long enough too").public_key
@@ -47,13 +47,6 @@ def test_a_folder_predicts_what_the_release_does(tmp_path):
     assert (tmp_path / "made" / "requirements.txt").read_text() == f"mlflow>=3,<4\n./{WHEEL.name}\n"
 
 
-def test_rows_are_read_from_a_frame(tmp_path):
-    theirs = write(tmp_path / "release", COLUMNS)
-    write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY, wheel=WHEEL)
-    rows = [{"age": 3.0, "kind": "a"}, {"age": 97.0, "kind": "b"}]
-    assert loaded(tmp_path / "made").predict(pd.DataFrame(rows)).tolist() == theirs.predict(COLUMNS.transform(rows))
-
-
 def test_a_changed_folder_is_refused(tmp_path, monkeypatch):
     write(tmp_path / "release")
     write_folder(fetched(tmp_path / "release"), tmp_path / "made", public_key=KEY, wheel=WHEEL)
@@ -69,15 +62,6 @@ def test_a_changed_folder_is_refused(tmp_path, monkeypatch):
     card.write_text("epsilon 0")
     with pytest.raises(errors.NotGenuine, match=r"card\.md of .* differs from what was signed"):
         loaded(tmp_path / "made")
-
-
-def test_nothing_half_written_stays(tmp_path):
-    write(tmp_path / "release")
-    found = fetched(tmp_path / "release")
-    (tmp_path / "release" / "weights.json").write_text("{}")
-    with pytest.raises(errors.NotGenuine):
-        write_folder(found, tmp_path / "made", public_key=KEY, wheel=WHEEL)
-    assert [path.name for path in tmp_path.iterdir()] == ["release"]
 
 
 def test_without_mlflow_one_sentence_says_what_to_install(tmp_path):

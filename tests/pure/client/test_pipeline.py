@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 import dpal
 import dpal.pipeline
-from dpal import errors, settings
+from dpal import errors
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.features.text import HashingTextFeaturizer
@@ -62,26 +62,6 @@ def test_raw_records_become_the_same_predictions(tmp_path, name):
     raw = np.array(told["records"], dtype=np.uint8) if name == "images" else told["records"]
     found = skops.io.load(path, trusted=TRUSTED).predict_proba(raw)
     np.testing.assert_allclose(found, told["probabilities"], rtol=0, atol=1e-9)
-
-
-def test_a_table_is_found_by_its_digest_alone(tmp_path, monkeypatch):
-    featurizer, records = CASES["table of vectors"]
-    model = write(tmp_path / "release", featurizer)
-    pipeline = model.pipeline()
-    kept = settings.stored_file(featurizer.table_sha256)
-    assert kept.stat().st_size > 5_000_000
-    encoder = (tmp_path / "release" / "encoder.npz").rename(tmp_path / "encoder.npz")
-    assert pipeline.predict(records).tolist() == model.predict(records).tolist()
-    monkeypatch.setenv("DPAL_CACHE", str(tmp_path / "elsewhere"))
-    dpal.pipeline._featurizer.cache_clear()
-    with pytest.raises(errors.NotCached, match=r"needs encoder\.npz of its release"):
-        pipeline.predict(records)
-    monkeypatch.chdir(tmp_path)
-    assert pipeline.predict(records).tolist() == model.predict(records).tolist()
-    dpal.pipeline._featurizer.cache_clear()
-    encoder.write_bytes(b"another")
-    with pytest.raises(errors.NotCached):
-        pipeline.predict(records)
 
 
 def test_a_model_says_only_what_it_is_sure_of(tmp_path):

@@ -5,15 +5,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from uuid import UUID
 
 import compose_spec
 import pytest
 import yaml
-from django.conf import settings
 from django.urls import get_resolver, reverse
 
-from dpal_site.operations import label_pages
 from tests.permission_scene import named_patterns
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -109,20 +106,6 @@ def test_the_example_of_a_proxy_logs_no_address_that_lets_somebody_in():
             addresses.append(reverse(name, kwargs=dict.fromkeys(pattern.pattern.converters, "x")))
     assert len(addresses) == 5
     assert [address for address in addresses if not re.match(quiet, address)] == []
-
-
-def test_the_example_of_a_proxy_lets_through_what_the_site_takes():
-    (example,) = re.findall(r"For nginx:\n\n```\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL)
-    (megabytes,) = re.findall(r"^client_max_body_size (\d+)m;$", example, re.MULTILINE)
-    # The file and the rest of the form.
-    assert int(megabytes) * 1024**2 > settings.UPLOAD_MAX_BYTES
-    (pages,) = re.findall(r"^location ~ (\S+) \{ proxy_pass http://127\.0\.0\.1:8001; \}$", example, re.MULTILINE)
-    values = {"slug": "x", "assignment_id": UUID(int=0), "draft_id": UUID(int=0)}
-    for name, pattern in named_patterns(get_resolver().url_patterns):
-        ours = name.partition(":")[0] in ("annotation", "learner", *settings.ADDONS)
-        if ours and set(pattern.pattern.converters) <= set(values):
-            address = reverse(name, kwargs={key: values[key] for key in pattern.pattern.converters})
-            assert bool(re.match(pages, address)) == (name in label_pages.LABEL_PAGES), address
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -225,18 +208,6 @@ def test_a_cluster_is_known_to_the_worker_alone_and_reaches_it_at_the_ports_its_
     assert opened["worker"]["ports"][0].startswith("${SPARK_BIND:?")
     assert all(each.startswith("${SPARK_BIND") for each in opened["worker"]["ports"])
     assert [":".join(each.rsplit(":", 2)[1:]) for each in opened["worker"]["ports"]] == [f"{r}:{r}" for r in ranges]
-
-
-def test_the_image_has_spark_where_it_is_asked_for_by_digest():
-    (version,) = (version for name, version in pinned("requirements.spark.lock.txt") if name == "pyspark")
-    assert version.startswith("4.")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["optional-dependencies"]["spark"] == ["pyspark>=4,<5"]
-    assert not {"pyspark"} & {name for name, _ in pinned("requirements.runtime.lock.txt")}
-    dockerfile = (ROOT / "Dockerfile").read_text()
-    assert dockerfile.count("\nARG SPARK=\n") == 2
-    assert "--require-hashes" in dockerfile
-    assert COMPOSE["x-site"]["build"]["args"] == {"SPARK": "${SPARK:-}"}
 
 
 def test_the_image_holds_the_same_versions_and_no_tools():

@@ -23,11 +23,6 @@ def test_what_stays_on_one_machine_may_talk_in_plain():
     assert found() == []
 
 
-def test_other_containers_are_other_hosts():
-    plain = {"database": "postgresql://dpal:x@postgres:5432/dpal", "broker": "redis://:x@valkey:6379/0"}
-    assert found(**plain) == ["DATABASE_URL", "CELERY_BROKER_URL"]
-
-
 @pytest.mark.parametrize(
     ("database", "remarked"),
     [
@@ -52,28 +47,6 @@ def test_servers_on_other_hosts_without_tls_are_found(database, remarked):
 )
 def test_a_broker_elsewhere(broker, remarked):
     assert ("CELERY_BROKER_URL" in found(broker=broker)) is remarked
-
-
-def test_a_store_of_files_elsewhere():
-    def stored(endpoint):
-        return {"STORAGES": {"default": {"OPTIONS": {"endpoint_url": endpoint}}}}
-
-    assert found(**stored("http://s3.example.org")) == ["STORAGE_URL"]
-    assert found(**stored("https://s3.example.org")) == found(**stored(None)) == []
-
-
-def test_mail_and_issuer():
-    away = {"EMAIL_HOST": "mail.example.org", "OIDC_ISSUER": "http://issuer.example.org"}
-    assert found(**away) == ["EMAIL_URL", "OIDC_ISSUER"]
-    assert found(**away | {"EMAIL_USE_TLS": True, "OIDC_ISSUER": "https://issuer.example.org"}) == []
-
-
-@pytest.mark.parametrize(
-    "near", ["none", "unix:///run/scanner/clamd.sock", "tcp://127.0.0.1:3310", "tcp://localhost:3310"]
-)
-def test_a_scanner_is_reached_on_this_host(near):
-    assert found(CLAMD_URL=near) == []
-    assert found(CLAMD_URL="tcp://scanner.example.org:3310") == ["CLAMD_URL"]
 
 
 def test_each_is_a_warning_of_the_check(settings):

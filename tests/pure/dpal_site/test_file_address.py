@@ -40,11 +40,6 @@ def test_a_bucket_with_a_key_from_a_file(monkeypatch, tmp_path):
     assert options["client_config"].s3 == {"addressing_style": "path"}
 
 
-def test_without_a_key_the_role_of_the_host_is_asked():
-    options = storage_settings("s3://labels")["OPTIONS"]
-    assert (options["access_key"], options["secret_key"], options["location"]) == (None, None, "")
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -59,19 +54,6 @@ def test_another_address_is_refused_without_repeating_it(url, reason):
     with pytest.raises(ImproperlyConfigured, match=reason) as refusal:
         storage_settings(url)
     assert "hunter" not in str(refusal.value)
-
-
-def test_half_a_key_is_refused(monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "dpal")
-    with pytest.raises(ImproperlyConfigured, match="together"):
-        storage_settings("s3://bucket")
-
-
-def test_places_of_tables_are_paths_alone(monkeypatch):
-    monkeypatch.setenv("POOL_SOURCES", "file:///srv/lake/{project}, s3://lake/tables,s3://other")
-    assert table_places() == ["file:///srv/lake/{project}", "s3://lake/tables", "s3://other"]
-    monkeypatch.setenv("POOL_SOURCES", "")
-    assert table_places() == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from django.utils.module_loading import import_string
 
-from dpal_site.celery import app
 from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, QUEUES
 
 
@@ -13,9 +12,3 @@ def test_every_name_is_a_task():
 def test_each_queue_has_a_heartbeat_that_waits_in_it():
     beats = {name: BEAT_SCHEDULE[f"heartbeat-{name}"] for name in QUEUES}
     assert {name: beat["options"]["queue"] for name, beat in beats.items()} == {name: name for name in QUEUES}
-
-
-def test_heavy_tasks_are_sent_to_the_heavy_queue_and_others_are_not():
-    router = app.amqp.Router()
-    assert {router.route({}, name)["queue"].name for name in HEAVY_TASKS} == {"heavy"}
-    assert router.route({}, "privacy.ledger.tasks.charge_stale_reservations_task")["queue"].name == "light"

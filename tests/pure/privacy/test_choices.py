@@ -1,5 +1,3 @@
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -167,38 +165,3 @@ def test_a_parameter_needs_a_plain_type_and_a_default():
 
     with pytest.raises(TypeError, match="inner"):
         Odd.parameters()
-
-
-def test_a_thread_that_asks_while_another_loads_sees_every_choice():
-    """The first pages of a site are asked for at once, and a form without choices is no page."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow():
-        begun.set()
-        assert go_on.wait(120)
-        return [Chance]
-
-    catalogue = Catalogue()
-    catalogue.add_source(slow)
-    with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(lambda: list(catalogue.all()))
-        assert begun.wait(120)
-        second = threads.submit(lambda: list(catalogue.all()))
-        go_on.set()
-        assert (first.result(120), second.result(120)) == ([Chance], [Chance])
-
-
-def test_a_source_may_ask_for_the_choices_so_far_and_is_asked_again_where_it_failed():
-    catalogue, tries = Catalogue(), []
-
-    def asking():
-        tries.append(list(catalogue.all()))
-        if len(tries) == 1:
-            raise ImportError
-        return [Chance]
-
-    catalogue.add_source(asking)
-    with pytest.raises(ImportError):
-        list(catalogue.all())
-    assert list(catalogue.all()) == [Chance]
-    assert tries == [[], []]

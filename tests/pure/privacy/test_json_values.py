@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from privacy.choices import Parameter
-from privacy.json_values import mistyped, pattern_of, read, written_value
+from privacy.json_values import read, written_value
 
 PRICE = Parameter(
     name="price", type=Decimal, default=None, label="Price", above=0, at_most=10, decimals=4, optional=True
@@ -72,20 +72,3 @@ def test_what_is_written_is_read_as_the_same(value, decimals, text):
 )
 def test_a_declaration_refuses_what_is_none(parameter, value, rule):
     assert parameter.broken(value) == rule
-
-
-def test_the_schema_says_how_the_text_looks():
-    assert PRICE.json_schema() == {
-        "type": ["string", "null"],
-        "title": "Price",
-        "description": "",
-        "exclusiveMinimum": 0,
-        "maximum": 10,
-        "format": "decimal",
-        "pattern": r"^[0-9]+(\.[0-9]{1,4})?$",
-        "default": None,
-    }
-    assert QUIET.json_schema()["format"] == "time"
-    assert CODE.json_schema()["pattern"] == "^([A-Z]{3})?$"
-    assert pattern_of(Decimal, 0) == "[0-9]+"
-    assert mistyped(True, int) == "Must be of type integer, got True."

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.wording import (
-    Message,
     Messages,
     as_message,
     as_plural_message,
@@ -62,17 +61,6 @@ def test_a_sentence_reads_as_its_template_says():
     assert as_message("closes at {at}", at=NOON) == "closes at 2026-03-01 12:00 UTC"
     assert as_message("closes at {at}", at=NOON).parameters == {"at": datetime(2026, 3, 1, 12, tzinfo=UTC)}
     assert INNER == "line 12,345: is empty"
-
-
-def test_a_parameter_holds_what_is_shown_and_no_digit_more():
-    assert as_message("{x:.2g}", x=0.123456).parameters == {"x": 0.12}
-    assert as_message("{x:.0%}", x=0.123456).parameters == {"x": 0.12}
-    assert as_message("{x}", x=1, unused="not said").parameters == {"x": 1}
-
-
-def test_what_is_said_in_turn_is_a_message_and_what_is_named_is_not():
-    said = as_message("{name}: {reason} {word_unit}", name="Skip", reason=ValueError("is empty"), word_unit="record")
-    assert [type(said.parameters[name]) for name in ("name", "reason", "word_unit")] == [str, Message, Message]
 
 
 def test_sentences_stand_together_without_the_empty_ones():

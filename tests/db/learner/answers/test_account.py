@@ -2,10 +2,8 @@ import json
 
 import pytest
 from django.db import connection
-from django.urls import reverse
 
 from annotation.budget.presenters import budget_sheets
-from annotation.projects.services import kinds
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import ConvexChoice
 from learner.pools.configuration import estimator_choice_of, estimator_of, featurizer_of
@@ -19,8 +17,7 @@ from privacy.ledger.audit import audit_accounts
 from privacy.ledger.counter import site_counter
 from privacy.ledger.rules import charge_of, price
 from tests import learning
-from tests.clients import browser_of
-from tests.factories import make_user, open_preset
+from tests.factories import make_user
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,16 +73,6 @@ def test_a_training_is_charged_audited_and_said_for_one_answer():
     assert answers["neighbouring_data_sets"] == "two data sets that differ in one answer, replaced by another"
 
 
-def test_pages_promise_one_answer_and_not_all_of_a_person():
-    owner = make_user()
-    project = open_preset(owner, "voice-crowd")
-    web = browser_of(owner)
-    html = web.get(reverse("annotation:budget", args=[project.slug])).content.decode()
-    assert "guessing what any one answer was" in html
-    assert "Several answers of one person are worth as many times that." in html
-    assert "Unit: one answer. Neighbours: one replaced by another." in html
-
-
 def test_an_account_from_before_says_what_an_answer_is_worth_there():
     owner = make_user()
     earlier = ledger.open_account(
@@ -110,11 +97,3 @@ def test_an_account_from_before_says_what_an_answer_is_worth_there():
     event = training_event(project)
     assert not isinstance(event, LabelTrainingEvent)
     assert price(earlier, event).epsilon_nano == charge_of(event, adjacency="null").epsilon_nano
-
-
-def test_a_project_that_becomes_a_crowds_gets_the_same_account():
-    owner = make_user()
-    project = open_preset(owner, "pool-experts", pool_delta=1e-5)
-    kinds.change_kind(project=project, preset="voice-crowd", unit="record", labels_epsilon=4.0, actor=owner)
-    project.refresh_from_db()
-    assert (project.labels_account.unit, project.labels_account.adjacency) == ("answer", "replace")

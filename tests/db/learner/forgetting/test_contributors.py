@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from django.core.files.storage import default_storage
-from django.core.management import call_command
 from django.db import connections
 from django.db.models import Max
 
@@ -150,13 +149,6 @@ def test_open_questions_are_withdrawn_and_leases_end() -> None:
     assert not undoable_assignments(annotator).exists()
 
 
-def test_later_models_are_trained_and_stay_charged_like_any(project) -> None:
-    """The loop goes on over empty slots."""
-    forget(project)
-    learning.run_to_release(project, make_user(), version=2)
-    call_command("audit_ledger", verbosity=0)
-
-
 def test_images_and_tables_are_erased_in_their_files(png_archive) -> None:
     """A pixel file is overwritten where it lies."""
     project, dataset = png_archive
@@ -249,12 +241,3 @@ def test_the_promise_for_several_records_together() -> None:
     assert epsilon == 3.0
     assert delta == pytest.approx(1e-6 * (1 + np.e + np.e**2))
     assert rounds_forgetting.Promise(1.0, 1e-6, 10_000, whole_contributor=False).together == (10_000.0, 1.0)
-
-
-def test_the_releases_that_used_the_records_are_listed(project) -> None:
-    """A release from before the upload is not among them."""
-    preview = rounds_forgetting.preview_forgetting(project=project, name=ANNA)
-    assert [release.version for release in preview.releases] == [1]
-    late = learning.upload(project, [["late words", "zoe"]], ["text", "contributor"])
-    assert late.state == "ready"
-    assert rounds_forgetting.preview_forgetting(project=project, name="zoe").releases == ()

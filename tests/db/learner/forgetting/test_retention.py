@@ -13,7 +13,6 @@ from annotation.models.history import Action
 from annotation.models.retention import SlotMark
 from learner.pools import features
 from learner.rounds.services import forgetting
-from privacy.wording import message_of
 from tests import learning, streaming
 from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user, open_records
@@ -135,15 +134,6 @@ def test_comments_go_once_they_are_settled_and_old() -> None:
         )
     assert apply(project) == {"comments": 1}
     assert set(Report.objects.values_list("comment", flat=True)) == {"settled None", "settled 10"}
-
-
-def test_reports_about_uploads_go(project) -> None:
-    Dataset.objects.filter(project=project).update(
-        bad_row_report=[{"line": 3, "column": "", "reason": message_of("is empty")}]
-    )
-    age_uploads(project, 91)
-    assert apply(project) == {"uploads": 1}
-    assert Dataset.objects.get(project=project).bad_row_report == []
 
 
 def test_the_log_loses_old_lines_only_and_only_so() -> None:

@@ -1,12 +1,9 @@
 import os
 import time
-from datetime import timedelta
 
 import pytest
-from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.data.services import forgetting
 from annotation.models import Dataset, Record
@@ -182,45 +179,10 @@ def test_parts_made_before_a_record_was_emptied_are_of_no_more_use_and_go_with_i
     assert len(rows) == 10
 
 
-@pytest.mark.slow
-def test_whoever_comes_second_takes_the_file_of_the_first(large, monkeypatch):
-    """The second begins with parts that are kept; the first has stored the file and forgotten them before it reads."""
-    with pytest.raises(Killed):
-        features.ensure_matrix(large, die_at(2))
-    first = {}
-
-    def overtaken(done, total):
-        if not first:
-            first["stored"] = True
-            first["matrix"] = features.ensure_matrix(large)
-
-    stored = features.ensure_matrix(large, overtaken)
-    assert stored == first["matrix"]
-    assert FeatureMatrix.objects.count() == 1
-    assert kept(large.project) == []
-
-
 def made_hours_ago(project, hours):
     then = time.time() - hours * 3600
     for name in kept(project):
         os.utime(default_storage.path(name), (then, then))
-
-
-def test_features_nobody_put_together_are_swept_away_with_their_files():
-    project = learning.open_trusted(make_user())
-    for build in ("1/0-of-one", "1/0-of-another"):
-        for number in range(2):
-            default_storage.save(f"features/{project.pk}/parts/{build}/{number}.npy", ContentFile(b"features"))
-    default_storage.save(f"features/{project.pk}/1-hashing.npy", ContentFile(b"features"))
-    then = (timezone.now() - timedelta(hours=13)).timestamp()
-    for name in files.names_in(f"features/{project.pk}"):
-        if "another" not in name:
-            os.utime(default_storage.path(name), (then, then))
-    tasks.forget_abandoned_parts_task()
-    assert list(files.names_in(f"features/{project.pk}")) == [
-        f"features/{project.pk}/1-hashing.npy",
-        *(f"features/{project.pk}/parts/1/0-of-another/{number}.npy" for number in range(2)),
-    ]
 
 
 def test_no_process_outlives_an_attempt_that_ends(large):

@@ -81,20 +81,6 @@ def test_a_copy_is_made_once_and_checked(elsewhere):
     assert list((file_cache._folder() / "partial").iterdir()) == []
 
 
-def test_a_copy_that_goes_between_two_lines_is_made_again(elsewhere):
-    digest = keep("features/1/x.npy", b"x")
-    tries = []
-
-    def read(path):
-        tries.append(path)
-        if len(tries) == 1:
-            path.unlink()
-        return path.read_bytes()
-
-    assert files.open_stored("features/1/x.npy", digest, read) == b"x"
-    assert len(elsewhere.fetched) == 2
-
-
 @pytest.mark.django_db(transaction=True)
 def test_images_are_shown_by_the_row_and_emptied_in_a_file_of_another_name(elsewhere):
     project = learning.open_images(make_user())

@@ -9,7 +9,6 @@ from annotation.models import Query, QueryState, WorkState
 from annotation.people.services import limits
 from annotation.projects.services import configuring
 from annotation.questions.services import queue
-from annotation.review import services
 from annotation.work.services import attempts
 from dpal_site.embedded import host
 from learner.errors import NothingWaits
@@ -129,16 +128,6 @@ def test_a_fault_of_one_project_keeps_no_other_waiting(trusted, monkeypatch):
     assert {each.project for each in Round.objects.all()} == {trusted, after}
 
 
-def test_the_first_round_is_random_and_free(trusted):
-    chosen = started_round(trusted)
-    loop.run_round(round_id=chosen.pk)
-    chosen.refresh_from_db()
-    assert (chosen.state, chosen.strategy, chosen.selected) == (WorkState.DONE, "random", 12)
-    assert Query.objects.filter(project=trusted, state=QueryState.OPEN, round_number=1).count() == 12
-    assert chosen.committed_entry.mechanism == "random_choice"
-    assert chosen.committed_entry.epsilon_nano == 0
-
-
 def test_advancing_twice_starts_one_round(trusted):
     started_round(trusted)
     assert loop.advance_project(project_id=trusted.pk).step == Step.CHOOSING
@@ -235,15 +224,6 @@ def test_an_error_charges_the_attempt_and_names_no_content(trusted, monkeypatch)
     assert "OSError" in chosen.error
     assert "apple" not in chosen.error
     assert learning.open_reservations(trusted) == 0
-
-
-def test_rounds_that_keep_failing_wait_for_a_person(trusted, monkeypatch):
-    monkeypatch.setattr(loop, "_choose", lambda *args: 1 / 0)
-    for _ in range(3):
-        with pytest.raises(ZeroDivisionError):
-            loop.run_round(round_id=started_round(trusted).pk)
-    assert loop.advance_project(project_id=trusted.pk).step == Step.STUCK
-    assert Round.objects.count() == 3
 
 
 def test_a_round_killed_again_and_again_is_given_up(trusted):
@@ -374,17 +354,6 @@ def test_what_the_world_sees_does_not_tell_how_many_questions_had_an_agreed_answ
     assert sorted(seen) == [(1, 12, 12, None), (2, 12, 12, 1), (3, 12, 12, 2)]
     assert models == [12, 24, 36]
     assert TrainingRun.objects.get(version=1).labels_used == 12 - given_up
-
-
-def test_a_question_a_manager_decides_after_a_training_is_not_done_twice(trusted):
-    learning.work_off(trusted)
-    first = Query.objects.order_by("pk").first()
-    Query.objects.filter(pk=first.pk).update(state=QueryState.DISPUTED, open_slots=0)
-    learning.label_everything(trusted, make_user("annotator"))
-    learning.run_to_release(trusted, make_user(), version=1)
-    services.settle(project=trusted, query_id=first.pk, choice=0, person=make_user())
-    counts = selectors.question_counts(trusted)
-    assert (counts.agreed, counts.unused, counts.newly_done) == (12, 1, 0)
 
 
 @pytest.mark.one_in(4)

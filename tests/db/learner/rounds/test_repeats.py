@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Membership, Query, QueryState
 from annotation.questions.services import labelling, labels, queue
 from learner.linear_model import LinearModel
@@ -20,7 +19,6 @@ from tests.factories import (
     make_candidates,
     make_project,
     make_user,
-    open_records,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,16 +66,6 @@ def test_a_question_asked_again_takes_two_more_answers_and_agrees_anew():
     assert (second.choice, second.votes, second.agreeing) == (1, 5, 3) or second.votes == 5
     assert second.pk > before.pk
     assert list(Query.objects.filter(pk__in=ids).values_list("open_slots", flat=True)) == [0] * 4
-
-
-def test_only_answered_questions_of_the_project_are_asked_again():
-    project, ids, _ = answered()
-    candidate = Query.objects.filter(project=project, state=QueryState.UNASKED).first()
-    other = open_records(make_project())[0]
-    for wrong in (candidate.pk, other.pk):
-        with pytest.raises(InvalidConfiguration, match="Only 1 of 2"):
-            queue.open_for_more_answers(project=project, round_number=2, query_ids=[ids[0], wrong])
-    assert Query.objects.get(pk=ids[0]).overlap == 3
 
 
 def test_a_round_of_repeats_is_free_recorded_and_within_the_label_budget():

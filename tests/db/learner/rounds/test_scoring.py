@@ -6,7 +6,6 @@ from django.test.utils import CaptureQueriesContext
 from annotation.errors import WorkCancelled
 from annotation.models import Query
 from annotation.questions.services import queue
-from annotation.work.services import attempts
 from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.pools import features
@@ -94,22 +93,6 @@ def test_a_round_asks_what_a_list_of_the_pool_gives(second_round, monkeypatch):
     # In the order of the choice, though few are opened at once.
     assert list(asked.values_list("record_id", flat=True)) == [pk for pk, row in pairs if row in chosen]
     assert len(chosen) == second_round.requested > queue.OPENED_AT_ONCE
-
-
-def test_a_round_tells_how_much_is_scored(second_round, monkeypatch):
-    told = []
-    monkeypatch.setattr(attempts.Lease, "report", lambda lease, **fields: told.append(fields))
-    parts = -(-len(pool_selectors.open_records(second_round.project).rows) // (2 * BLOCK))
-    loop.run_round(round_id=second_round.pk)
-    messages = [fields["message"] for fields in told if "features are made," not in fields["message"]]
-    assert messages[:2] == ["Step 1 of 4: the choice is paid for.", "Step 2 of 4: features are made."]
-    assert messages[-1] == "Step 4 of 4: questions are opened."
-    scored = [f"Step 3 of 4: the pool is scored, {done} of {parts}." for done in range(parts)]
-    assert messages[2:-1] == ["Step 3 of 4: the pool is scored.", *scored]
-    assert parts > 3
-    places = [fields["progress_done"] for fields in told]
-    assert places == sorted(places)
-    assert (places[0], places[-1]) == (0, 300)
 
 
 def test_scoring_stops_with_the_attempt_and_leaves_no_pages(second_round, monkeypatch):

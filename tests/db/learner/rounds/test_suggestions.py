@@ -3,7 +3,6 @@ import json
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, QueryState
 from annotation.projects.services import configuring
 from annotation.questions.services import checks as gold
@@ -17,7 +16,7 @@ from learner.rounds.services import suggestions
 from privacy.ledger.models import EntryKind
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized, reach
-from tests.factories import make_annotators, make_user, open_preset
+from tests.factories import make_annotators, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SUGGESTED = {"suggestions": "released_model", "blind_share": 0.5}
@@ -158,16 +157,6 @@ def test_a_secret_block_has_them_too_made_of_the_whole_pool(monkeypatch):
     assert sizes == [120 - before]
     assert asked
     assert all(agrees(query, release) for query in asked)
-
-
-def test_a_stream_takes_none_and_a_pool_may_turn_it_off_after_it_paid(crowd):
-    with pytest.raises(InvalidConfiguration, match="A stream asks before it learns"):
-        open_preset(make_user(), "fraud-stream", suggestions="released_model")
-    reach(crowd, 1)
-    configuring.configure_project(project=crowd, changes={"suggestions": ""}, actor=crowd.created_by)
-    crowd.refresh_from_db()
-    learning.work_off(crowd)
-    assert not Query.objects.exclude(suggested=None).exists()
 
 
 def test_managers_see_minutes_and_anchoring_of_both_groups(crowd):

@@ -3,7 +3,7 @@ import pytest
 from annotation.models import Project
 from learner.models import ModelRelease, Round
 from learner.rounds.next_step import Step, project_status
-from learner.rounds.services import loop, selection
+from learner.rounds.services import selection
 from learner.simulation.selectors import End, PlanForecast, plan_forecast
 from privacy.ledger.models import EntryKind
 from tests import learning
@@ -54,23 +54,6 @@ def test_the_loop_makes_what_was_foretold(plan, end):
     project = learning.open_trusted(make_user(), **plan)
     learning.fill_trusted(project)
     assert agrees(project).end == end
-
-
-def test_a_project_without_a_pool_is_not_told_that_its_budget_pays_for_nothing():
-    told = plan_forecast(learning.open_trusted(make_user()))
-    assert (told.rounds, told.releases, told.end) == (0, 0, End.POOL)
-    assert told.sentence == "There is nothing to ask about now, so no further round and no release is planned."
-
-
-@pytest.mark.slow
-def test_the_forecast_holds_from_the_middle_of_a_plan():
-    project = learning.open_trusted(make_user(), pool_epsilon=9.0, maximum_releases=None)
-    learning.fill_trusted(project)
-    learning.run_to_release(project, make_user(), version=2)
-    loop.advance_project(project_id=project.pk)
-    assert plan_forecast(project) is None
-    learning.work_off(project)
-    assert agrees(project).rounds >= 1
 
 
 @pytest.mark.slow

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from annotation.data.services.streams import post_records
-from annotation.errors import InvalidUpload
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease, Round, Stream, WarmStart
+from learner.models import ModelRelease, Round, WarmStart
 from learner.pools import starts
 from learner.pools.configuration import featurizer_of, stream_event
 from learner.rounds.services import streams, training
@@ -101,17 +100,3 @@ def test_public_examples_start_a_stream_that_is_charged_as_ever(preset, monkeypa
     assert not ModelRelease.objects.exists()
     reservation = learning.entries(project, "reserve")
     assert [entry.event for entry in reservation] == [stream_event(project).to_json()]
-
-
-def test_what_a_stream_has_learned_is_never_replaced_by_its_start():
-    project = streaming.open_stream(make_user(), selection="all", window_length=5)
-    start_stream(project)
-    post_records(project=project, records=streaming.rows(5))
-    streaming.work_off(project)
-    streaming.answer(project, make_user())
-    streaming.work_off(project)
-    stream = Stream.objects.get()
-    learner = streams.current_learner(project, stream, featurizer_of(project))
-    assert (learner.updates_, learner.coef_.tolist()) == (1, stream.learner_state["coef"])
-    with pytest.raises(InvalidUpload, match="the stream has begun"):
-        start_stream(project)

@@ -16,8 +16,8 @@ from learner.pools.configuration import featurizer_of, stream_event
 from learner.pools.keys import attempt_key
 from learner.pools.selectors import trained_on
 from learner.rounds.next_step import Step, project_status
-from learner.rounds.services import loop, training
 from learner.rounds.services import streams as rounds_streams
+from learner.rounds.services import training
 from privacy.ledger import services as ledger
 from privacy.ledger.models import EntryKind
 from tests import learning, streaming
@@ -251,20 +251,6 @@ def test_the_screen_scores_with_the_weights_as_they_are():
 
 
 # --- the loop
-
-
-def test_advancing_sends_a_worker_only_where_there_is_work(monkeypatch):
-    sent = []
-    monkeypatch.setattr(loop, "send_on_commit", lambda task, **ids: sent.append(task))
-    project = streaming.open_stream(make_user())
-    loop.advance_project(project_id=project.pk)
-    assert sent == []
-    post_records(project=project, records=streaming.rows(1))
-    loop.advance_project(project_id=project.pk)
-    assert sent == ["learner.tasks.run_stream_task"]
-    streaming.work_off(project)
-    loop.advance_project(project_id=project.pk)
-    assert len(sent) == 1
 
 
 def test_a_release_that_fails_is_tried_again_and_then_waits_for_a_person(monkeypatch):

@@ -15,7 +15,7 @@ from learner.rounds.services import training
 from learner.strategies.stopping import kappa
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized, reach
-from tests.factories import make_annotators, make_user
+from tests.factories import make_annotators
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,12 +94,3 @@ def test_the_database_keeps_the_verdict_to_its_numbers(crowd):
         with pytest.raises(IntegrityError, match="stays"), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("TRUNCATE learner_stoppingadvice")
     assert StoppingAdvice.objects.get() == advice
-
-
-def test_where_each_training_is_paid_nothing_is_said_of_it():
-    project = learning.open_crowd(make_user())
-    learning.fill_crowd(project)
-    annotators = make_annotators(project, 1)
-    learning.run_to_release(project, annotators[0], version=1)
-    assert more_answers(project, selectors.newest_release(project)) is None
-    assert more_answers(project, None) is None

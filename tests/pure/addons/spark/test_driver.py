@@ -1,20 +1,16 @@
-import io
 import json
 import os
 import subprocess
 import sys
 import zipfile
 
-import pyarrow as pa
 import pytest
 
-from addons.spark import driver
-from addons.spark.driver import Answers, error_name, packed
+from addons.spark.driver import error_name, packed
 from addons.spark.steps import StepFailed
 from dpal_site.embedded.servers import REPOSITORY
 from learner.features.batches import features_step
 from learner.features.text import HashingTextFeaturizer
-from tests.spark_cluster import needs_spark
 
 ENDS = """
 import sys, threading, time
@@ -51,14 +47,6 @@ def test_when_its_input_ends_it_ends(tmp_path, doing, code, last):
         assert process.wait(120) == code
     # Whoever is idle was told that there is no more to do, by somebody who clears up.
     assert (tmp_path / "left").exists() == (doing == "idle")
-
-
-def test_a_table_is_handed_over_behind_its_size():
-    stream, table = io.BytesIO(), pa.table({"text": ["a", "b"]})
-    Answers(stream).hand_over(table)
-    line, _, content = stream.getvalue().partition(b"\n")
-    assert json.loads(line) == {"bytes": len(content)}
-    assert pa.ipc.open_stream(content).read_all() == table
 
 
 def test_the_archive_alone_is_the_kernel(tmp_path):
@@ -104,19 +92,3 @@ def test_errors_have_names_and_no_words():
     assert error_name(RuntimeError(told)) == "PoolDamaged"
     assert error_name(StepFailed("step failed with ValueError")) == "ValueError"
     assert error_name(KeyError("a secret text")) == "KeyError"
-
-
-@needs_spark
-def test_what_it_sets_stands_in_the_session(tmp_path):
-    """Of a process of its own, since Spark stays in the one that began it."""
-    code = (
-        "import sys; from pathlib import Path; from addons.spark.driver import open_session\n"
-        "session = open_session('local[1]', Path(sys.argv[1]))\n"
-        "print('\\n'.join(f'{name}={value}' for name, value in session.sparkContext.getConf().getAll()))\n"
-        "session.stop()"
-    )
-    told = {"PATH": os.environ["PATH"], "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(REPOSITORY)}
-    told |= {"SPARK_LOCAL_DIRS": str(tmp_path), "PYSPARK_PYTHON": sys.executable}
-    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)]
-    stands = subprocess.run(command, env=told, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert {f"{name}={value}" for name, value in driver.SETTINGS.items()} <= set(stands.splitlines())

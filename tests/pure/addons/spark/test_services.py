@@ -6,7 +6,6 @@ import pytest
 
 from addons.spark import apps, services
 from addons.spark.batches import SparkBatches
-from addons.spark.stores import Bucket, Folder
 from annotation.data.services.pseudonyms import table_key
 from annotation.models import Dataset, PoolSource, Project
 from annotation.work.object_storage import ObjectStorage
@@ -30,14 +29,6 @@ def bucket(monkeypatch):
 def told(address):
     dataset = Dataset(project=Project(slug="voices"), mapping={"text": "said", "contributor": "who"})
     return services.shared_table(PoolSource(dataset=dataset, address=address, secret=bytes(32)))
-
-
-def test_a_folder_stays_one():
-    assert services.shared_store() == Folder(services.default_storage.location)
-
-
-def test_a_bucket_goes_without_its_key(bucket):
-    assert services.shared_store() == Bucket("pools", "site", "http://127.0.0.1:9", "eu-central-1", "path")
 
 
 def test_a_table_goes_with_its_own_key_alone(bucket, settings):

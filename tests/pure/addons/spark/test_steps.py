@@ -1,11 +1,10 @@
-import itertools
 import random
 
 import pyarrow as pa
 import pytest
 
 from addons.spark.batches import batch_made
-from addons.spark.steps import SENT, SHARE, StepFailed, Steps, spark_schema, versions
+from addons.spark.steps import StepFailed, Steps
 from addons.spark.stores import Folder, columns_in
 from learner.features.batches import BatchStep, batch_bytes, batch_of
 from privacy.gate.engine import wants_contributors
@@ -53,17 +52,6 @@ def test_neither_files_nor_shares_nor_the_order_of_rows_change_a_count(tmp_path,
     assert shares == 1 or len({share for _, share in homes}) > shares // 2
 
 
-def test_everything_is_sent_in_types_that_spark_has(tmp_path):
-    known = {sent for sent, _ in SENT.values()}
-    for gate in GATES.values():
-        files, _ = in_folder(tmp_path, pool(), (300,))
-        steps = Steps(gate, files, columns_in(Folder(str(tmp_path))), KEY, 2)
-        for batch in steps.digest(numbers(2)):
-            assert set(batch.schema.types) <= known
-        assert steps.texts_schema.names == ["share", *gate.counts_schema.names]
-    assert spark_schema(pa.schema([SHARE, ("text", pa.large_string())])) == "share int, text string"
-
-
 def test_an_error_is_told_by_its_class_and_quotes_nothing(tmp_path):
     files, _ = in_folder(tmp_path, [("a secret text", None)] * 5, ())
     failing = Steps(GATES["k-anonymity, contributors"], files, columns_in(Folder(str(tmp_path))), KEY, 2)
@@ -79,11 +67,6 @@ def test_an_error_is_told_by_its_class_and_quotes_nothing(tmp_path):
     for step in (failing.cap, failing.count):
         with pytest.raises(StepFailed, match=r"step failed with \w+$"):
             step(pa.table({"text": ["a secret text"]}))
-
-
-def test_versions_are_those_of_this_process():
-    (batch,) = itertools.chain(versions(numbers(1)))
-    assert pa.__version__ in batch.column(0)[0].as_py().split()
 
 
 def test_a_batch_is_made_as_it_is_sent_and_an_error_is_named_by_its_class():

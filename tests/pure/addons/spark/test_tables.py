@@ -1,13 +1,5 @@
-import json
-import os
-import subprocess
-import sys
-from dataclasses import asdict
-
 import pytest
 
-from addons.spark.driver import packed
-from addons.spark.jobs import KERNEL
 from addons.spark.stores import Bucket
 from addons.spark.tables import Objects, bucket_reader, folder_reader
 from annotation.data.readers.cells import Pseudonyms
@@ -66,29 +58,3 @@ def test_a_bucket_is_read_by_the_key_of_whoever_reads(tmp_path, monkeypatch):
         del started.objects["/lake/log/part-1.parquet"]
         with pytest.raises(TableChanged):
             reader.see(files[0])
-
-
-def test_the_archive_runs_it_without_the_site(tmp_path):
-    archive = packed(tmp_path, [*KERNEL, "annotation"])
-    table = write_table(tmp_path / "log", files=1)
-    (file,) = noted(FolderTable(table, tmp_path))
-    code = (
-        "import json, sys\n"
-        "from addons.spark.jobs import FileReader\nfrom privacy.gate.engine import PoolFile\n"
-        "reader, file = (json.loads(line) for line in sys.stdin)\n"
-        "(batch, *_) = FileReader(**reader).ready()(PoolFile(**file), True)\n"
-        "print(sys.modules['addons.spark.tables'].__file__)\n"
-        "print({'django', 'celery', 'psycopg'} & set(sys.modules), batch.num_rows)"
-    )
-    reader = folder_reader(table, tmp_path, COLUMNS, key=KEY)
-    sent = "".join(json.dumps(asdict(each)) + "\n" for each in (reader, file))
-    said = subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", code],
-        env={"PYTHONPATH": str(archive), "PATH": os.environ["PATH"]},
-        input=sent,
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    assert said.splitlines() == [f"{archive}/addons/spark/tables.py", f"set() {file.row_count}"]

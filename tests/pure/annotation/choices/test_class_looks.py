@@ -11,7 +11,6 @@ from annotation.choices.classes import (
     PAGE_KEYS,
     ClassLooks,
     Look,
-    grouped,
     keys_of,
     looks_of,
 )
@@ -32,14 +31,6 @@ def seen(groups=(), colours=()):
     return looks_of({"class_groups": groups, "class_colours": colours}, CLASSES)
 
 
-def test_headings_come_in_the_order_of_their_lines_and_the_rest_last():
-    groups = ["Set alarm: Time: all day", "PLAY MUSIC : Media", "a: b: media"]
-    assert not broken(groups)
-    looks = seen(groups)
-    assert [look.group for look in looks] == ["Media", "Time: all day", "Media", ""]
-    assert grouped(looks) == (("Time: all day", (1,)), ("Media", (0, 2)), ("", (3,)))
-
-
 def test_a_class_keeps_its_colour_in_a_coloured_group():
     looks = seen(["play music: Media", "a: b: Media"], ["media: blue", "a: b: Red", "other: grey"])
     assert [look.colour for look in looks] == ["blue", "", "red", "grey"]
@@ -55,18 +46,6 @@ def test_lines_left_behind_by_other_classes_are_passed_over():
 )
 def test_a_line_that_groups_no_class_is_named(line):
     assert "Line 2" in broken(["play music: Media", line])["class_groups"]
-
-
-@pytest.mark.parametrize("line", ["other", "other: ultraviolet", "unknown: red", "Time: red"])
-def test_a_line_that_colours_nothing_is_named(line):
-    assert "Line 2" in broken(["play music: Media"], ["Media: red", line])["class_colours"]
-
-
-@pytest.mark.parametrize("kind", ["rating", "confirm"])
-def test_where_no_class_is_chosen_they_would_stand_nowhere(kind):
-    said = broken(["other: A"], ["other: red"], kind, keys=["other: o"])
-    assert set(said) == {"class_groups", "class_colours", "class_keys"}
-    assert not broken(kind=kind)
 
 
 class TestKeys:

@@ -61,12 +61,6 @@ def test_a_stream_spends_the_limit_once_and_no_more(changed):
         assert broken_rules(declared | planned | {name: 1.01 * price}) != {}
 
 
-def test_a_screen_beyond_the_limit_plans_nothing():
-    # A screen that costs more than the limit leaves nothing to plan.
-    dear = {"screen_high": 0.9, "screen_low": 0.01, "update_policy": "flmb", "window_denominator": None}
-    assert "training_epsilon" not in planned_settings(STREAM | dear)
-
-
 @pytest.mark.parametrize(
     ("rate", "growth", "releases"), [(0.1, 7, None), (0.1, 2, 2), (0.05, 7, 1), (0.2, 1, 3), (0.5, 7, None)]
 )
@@ -107,19 +101,6 @@ def test_under_a_limit_that_others_share_each_block_pays_alone():
     assert even_training(2.0, 5e-6, rates, releases=2, as_series=False)[0] == pytest.approx(
         shared["training_epsilon"], rel=1e-3
     )
-
-
-def test_other_selections_divide_what_choosing_leaves():
-    assert planned_settings(settings(selection="random"))["training_epsilon"] == pytest.approx(2.0, rel=1e-3)
-    four = planned_settings(settings(selection="random", maximum_releases=4))
-    assert four["training_epsilon"] == pytest.approx(0.5, rel=1e-3)
-    assert four["training_delta"] == pytest.approx(1.25e-6, rel=1e-3)
-    assert planned_settings(settings(selection="top_c"))["training_epsilon"] == pytest.approx(1.7, rel=1e-3)
-
-
-def test_directions_that_are_paid_for_leave_less():
-    images = {"data_kind": "image", "features": "principal", "features_epsilon": 0.5}
-    assert price(**images) == price(pool_epsilon=1.5)
 
 
 @pytest.mark.parametrize(

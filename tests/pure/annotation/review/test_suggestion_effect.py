@@ -4,14 +4,6 @@ import pytest
 from annotation.review.suggestion_effect import compared, group_of, median_interval
 
 
-def test_a_group_counts_what_differs_and_takes_the_median_of_minutes():
-    group = group_of([(True, 60.0), (False, 120.0), (False, 30.0), (False, 90.0)])
-    assert (group.questions, group.differing, group.minutes) == (4, 1, 1.25)
-    assert (group.minutes_low, group.minutes_high) == (None, None)
-    assert group.percent == 25
-    assert group.percent_low < 25 < group.percent_high
-
-
 def test_the_orders_of_a_published_table():
     """Conover's table of median intervals: n = 10 takes the second values, n = 25 the eighth, n = 100 the fortieth."""
     for n, place in ((6, 1), (10, 2), (25, 8), (100, 40), (5000, 2431)):

@@ -71,13 +71,3 @@ def test_a_refusal_before_the_end_is_heard():
 def test_silence_ends_in_time():
     with SmallScanner(keeps_silent=True) as scanner, pytest.raises(ScannerAway, match="does not answer"):
         ask(scanner, patience=0.5)
-
-
-def test_nobody_there():
-    with SmallScanner() as scanner:
-        pass
-    assert not scanning.scanner_listens(scanner.url)
-    with pytest.raises(ScannerAway, match="nobody listens"):
-        ask(scanner)
-    with pytest.raises(ScannerAway, match="nobody listens"):
-        scanning.scan("unix:///nowhere/clamd.sock", io.BytesIO(), patience_seconds=1, check=lambda: None)

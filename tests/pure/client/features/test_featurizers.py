@@ -126,16 +126,6 @@ def test_texts_become_the_same_rows(tmp_path, name):
     agree()
 
 
-def test_long_lists_go_through_in_blocks(tmp_path, monkeypatch):
-    rng = np.random.default_rng(2)
-    texts = [" ".join(rng.choice(["apple", "Pear,", "7", "naïve", ""], size=rng.integers(0, 6))) for _ in range(1000)]
-    monkeypatch.setattr("dpal.features.hashing.BLOCK_NUMBERS", 32 * 7)
-    monkeypatch.setattr("dpal.features.word_vectors.BLOCK_TEXTS", 300)
-    monkeypatch.setattr("dpal.features.word_vectors.SUMMED_TEXTS", 11)
-    for name in ("hashed", "vectors"):
-        same_rows(read_featurizer(write(tmp_path / name, FEATURIZERS[name])), FEATURIZERS[name], texts)
-
-
 VALUE = (
     st.none() | st.floats() | st.integers(-(10**400), 10**400) | st.sampled_from(["a", "b", "1", "7", " ", "x", True])
 )
@@ -192,12 +182,3 @@ def test_every_kind_of_features_is_here_or_refused(tmp_path):
     files["features.json"].write_text(json.dumps(described | {"kind": "dreams"}))
     with pytest.raises(NotGenuine, match="'dreams', which this version of dpal-client cannot do"):
         Model("p", 1, files)
-
-
-def test_another_table_than_the_one_named_is_refused(tmp_path):
-    files = write(tmp_path / "release", FEATURIZERS["vectors"])
-    files["encoder.npz"].write_bytes(files["encoder.npz"].read_bytes() + b"x")
-    with pytest.raises(NotGenuine, match=r"encoder\.npz is not the table"):
-        Model("p", 1, files)
-    with pytest.raises(NotGenuine, match=r"brings no encoder\.npz"):
-        Model("p", 1, {name: path for name, path in files.items() if name != "encoder.npz"})

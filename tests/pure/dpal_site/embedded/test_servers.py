@@ -23,9 +23,3 @@ def test_without_servers_settings_load_and_the_connection_says_why(empty_site):
     with pytest.raises(psycopg.OperationalError, match="DPAL_NO_SERVERS is set"):
         psycopg.connect(host=found["HOST"], dbname=found["NAME"])
     assert not empty_site.exists()
-
-
-def test_a_local_secret_stays_the_same(empty_site):
-    first = servers.local_secret("secret-key")
-    assert servers.local_secret("secret-key") == first
-    assert servers.local_secret("pseudonym-key") != first

@@ -85,10 +85,3 @@ def test_every_logger_writes_to_standard_error_alone():
     assert settings["handlers"]["stderr"]["class"] == "logging.StreamHandler"
     assert "stream" not in settings["handlers"]["stderr"]
     assert not settings.get("loggers")
-
-
-def test_a_task_carries_the_request_that_caused_it():
-    headers = {}
-    with structlog.contextvars.bound_contextvars(request_id="abc"):
-        celery._carry(headers=headers)
-    assert headers == {"request_id": "abc"}

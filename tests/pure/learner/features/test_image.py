@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dpal.features.images import sign_matrix
-from learner.features.base import featurizer_from_json
 from learner.features.image import ImageFeaturizer
 
 SIGNS_OF_SEED_1 = [[-1, 1, -1, -1, 1, 1, -1, 1], [-1, 1, 1, -1, -1, 1, 1, 1]]
@@ -28,17 +27,6 @@ def test_sign_matrix_never_changes():
     """Published models depend on these very signs."""
     assert sign_matrix(2, 8, seed=1).tolist() == SIGNS_OF_SEED_1
     assert not np.array_equal(sign_matrix(16, 8, seed=1), sign_matrix(16, 8, seed=2))
-
-
-def test_centering_makes_brightness_irrelevant_and_survives_storage():
-    featurizer = ImageFeaturizer(4, 4, pooled=(2, 2), centered=True)
-    images = np.random.default_rng(3).integers(0, 100, size=(5, 4, 4), dtype=np.uint8)
-    rows = featurizer.transform(images)
-    np.testing.assert_allclose(rows.sum(axis=1), 0, atol=1e-6)
-    np.testing.assert_allclose(featurizer.transform(images + np.uint8(90)), rows, atol=1e-6)
-    assert np.linalg.norm(rows, axis=1).max() <= 1.0
-    assert featurizer_from_json(featurizer.to_json()) == featurizer
-    assert not featurizer.transform(np.full((1, 4, 4), 7, dtype=np.uint8)).any()
 
 
 def test_grey_rows_and_versions_are_those_of_before_there_was_colour():

@@ -18,25 +18,6 @@ def test_numbers_are_clipped_then_scaled():
     np.testing.assert_allclose(rows[:, 0], [-1, -0.5, 0, 1, 1, -1, 1, -1, 1], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("column", "filled"),
-    [
-        (AMOUNT, 0.0),
-        (NumericColumn("amount", 0, 10, missing=10), 1.0),
-        (NumericColumn("amount", 0, 10, scale="unit"), 0.0),
-        (NumericColumn("amount", 0, 10, scale="unit", missing=5), 0.5),
-    ],
-)
-def test_missing_numbers_follow_the_declared_rule(column, filled):
-    rows = encoded(TabularFeaturizer([column]), {"amount": [None, "", "n/a", float("nan"), [1]]})
-    np.testing.assert_allclose(rows[:, 0], filled, atol=1e-6)
-
-
-def test_categories_with_other_and_missing():
-    rows = encoded(TabularFeaturizer([COLOUR]), {"colour": ["red", "blue", "green", None, " ", np.float32("nan")]})
-    np.testing.assert_allclose(rows, [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]], atol=1e-6)
-
-
 def test_every_form_of_a_batch_gives_the_same_rows():
     featurizer = TabularFeaturizer([AMOUNT, COLOUR])
     columns = {"amount": [1, 2, None], "colour": ["red", None, "green"], "unused": [1, 2, 3]}

@@ -19,7 +19,6 @@ from learner.papers.experiment import (
     PaperFigure,
     PaperSeries,
     PaperTable,
-    agree,
     cell,
 )
 from learner.papers.runner import Reproduction
@@ -199,22 +198,6 @@ def test_each_half_of_twenty_seeds_answers_alone(
 
 
 @pytest.mark.slow
-def test_seeds_that_run_together_are_kept_each_for_itself(
-    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reproduction(tmp_path / "alone", []).reproduce(["bernoulli1713"])
-    monkeypatch.setattr(Coins, "together", 2)
-    lines: list[str] = []
-    reproduction(tmp_path / "together", lines).reproduce(["bernoulli1713"])
-    assert any("seed 1, 2: " in line and "chunk 1 of 2" in line for line in lines)
-    results = [
-        json.loads((tmp_path / name / "bernoulli1713" / "coins.json").read_text())["result"]
-        for name in ("alone", "together")
-    ]
-    assert results[0] == results[1]
-
-
-@pytest.mark.slow
 def test_figures_are_the_same_bytes_and_have_words(tmp_path: Path, flips: dict[str, int]) -> None:
     for folder in ("one", "two"):
         reproduction(tmp_path / folder, []).reproduce(["bernoulli1713"])
@@ -226,14 +209,6 @@ def test_figures_are_the_same_bytes_and_have_words(tmp_path: Path, flips: dict[s
         "Shares <of> heads",
         "Heads & tails lie near one half.",
     )
-
-
-def test_cells_of_one_law_agree_and_of_two_do_not() -> None:
-    rng = np.random.default_rng(5)
-    same, again, other = (cell(rng.normal(mean, 1, size=400)) for mean in (0, 0, 0.5))
-    assert agree(same, again)
-    assert not agree(same, other)
-    assert same["low"] < 0 < same["high"]
 
 
 @pytest.mark.slow

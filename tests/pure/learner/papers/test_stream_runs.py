@@ -6,7 +6,7 @@ import pytest
 
 from learner.papers.datasets import Sample, load_sample
 from learner.papers.ghassemi_curves import sublinearity
-from learner.papers.stream_runs import Design, Runs, simulate_streams
+from learner.papers.stream_runs import Design, simulate_streams
 
 
 def sample() -> Sample:
@@ -70,17 +70,6 @@ def test_the_exponential_screen_selects_within_its_extremes() -> None:
     runs = simulate_streams(sample(), [design], orders(10, 1_000), [1_000], seed=3)
     high = math.exp(-0.25)
     assert abs(runs.labels.mean() / 1_000 - high) <= 4.5 * math.sqrt(high * (1 - high) / 10_000)
-
-
-def test_noise_makes_a_classifier_worse_and_more_budget_better() -> None:
-    designs = [Design("flmb", 5, "all", step=0.5, epsilon=epsilon) for epsilon in (0.2, 1.0, math.inf)]
-    errors = simulate_streams(sample(), designs, orders(30, 500), [500], seed=4).errors[:, :, 0].mean(axis=1)
-    assert errors[0] > errors[1] > errors[2]
-
-
-def test_errors_between_labels_are_interpolated() -> None:
-    runs = Runs(np.array([1, 2]), np.array([[[0.4, 0.2]]]), np.array([[[10.0, 20.0]]]))
-    assert runs.errors_at([10, 15, 20])[0, 0] == pytest.approx([0.4, 0.3, 0.2])
 
 
 def test_the_slope_tells_a_line_from_a_root() -> None:

@@ -11,7 +11,6 @@ from django.core.management import CommandError, call_command
 from sklearn.datasets import load_digits
 
 from learner.estimators.descriptions import ClassDescription
-from learner.estimators.version_zero import version_zero
 from learner.simulation.reading import FileColumns, read_descriptions, read_records, read_task
 from learner.simulation.task import SimulationTask
 from learner.simulation.trusted import TrustedSettings, course, simulate_trusted
@@ -181,23 +180,6 @@ def test_images_and_rows_of_numbers():
         assert simulate_trusted(task).points[0].project.accuracy >= 0.86
 
 
-def test_classes_of_one_brightness_are_told_apart_in_colour_alone():
-    rng = np.random.default_rng(8)
-    labels = rng.integers(0, 2, size=1200)
-    shades = rng.uniform(0.5, 1, size=(1200, 8, 8, 1))
-    images = np.rint(shades * np.array([[120, 60, 0], [0, 60, 120]])[labels, None, None]).astype(np.uint8)
-    shape = {"texts": (), "test_texts": (), "classes": ("warm", "cold"), "label_counts": (400,), "seeds": 3}
-    shape |= {"rows": images[:800], "test_rows": images[800:], "labels": labels[:800], "test_labels": labels[800:]}
-    reached = {
-        colours: simulate_trusted(SimulationTask(settings={"image_colours": colours}, **shape))
-        .points[0]
-        .project.accuracy
-        for colours in ("grey", "colour")
-    }
-    assert abs(reached["grey"] - 0.5) < 0.06
-    assert reached["colour"] > 0.98
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -212,14 +194,6 @@ def test_classes_of_one_brightness_are_told_apart_in_colour_alone():
 def test_settings_are_read_or_refused(settings, said):
     with pytest.raises(ValueError, match=said):
         TrustedSettings.of(settings, n_classes=3)
-
-
-def test_version_0_from_names_alone():
-    def encode(texts):
-        return np.array([[1.0, 0.0] if "up" in text else [0.0, 1.0] for text in texts])
-
-    model = version_zero(("go_up", "go_down"), {}, encode)
-    assert model.predict(encode(["up we go", "down"])) == ["go_up", "go_down"]
 
 
 class TestFiles:

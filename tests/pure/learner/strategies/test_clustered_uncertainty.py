@@ -3,7 +3,6 @@ import pytest
 
 from learner.linear_model import LinearModel
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.strategies.clustering import MOST_CLUSTERED, spread_batch
 from privacy.mechanisms.randomness import SimulationRandom
 
 RNG = SimulationRandom(0)
@@ -69,20 +68,3 @@ def test_a_batch_of_the_same_doubt_is_spread():
     X[groups == 3] *= 0.9
     asked = ask(X, 3, model=MODEL, strategy=ClusteredUncertainty("entropy"))
     assert sorted(groups[asked]) == [3, 4, 5]
-
-
-def test_repeated_texts_are_chosen_last_and_once_each():
-    X = np.repeat(MIDDLES[:2], 5, axis=0)
-    picks = ask(X, 6, counts=np.arange(1.0, 11.0))
-    assert len(set(picks.tolist())) == 6
-    assert set(X[picks[:2]].argmax(axis=1)) == {0, 1}
-
-
-def test_of_very_many_candidates_the_heaviest_are_clustered():
-    weights = np.ones(MOST_CLUSTERED + 50)
-    weights[-60:] = 2.0
-    rows = np.random.default_rng(1).normal(size=(len(weights), 2))
-    picks = spread_batch(rows, weights, 30)
-    assert len(set(picks.tolist())) == 30
-    # The sixty heavy ones come first; the last fifty of the light ones are beyond what is clustered.
-    assert not np.isin(np.arange(MOST_CLUSTERED - 60, MOST_CLUSTERED - 10), picks).any()

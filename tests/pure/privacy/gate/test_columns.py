@@ -43,28 +43,6 @@ def test_rows_come_back_in_their_order_and_in_groups_of_one_size(monkeypatch):
     assert read(content, contributors=False) == [{"text": text} for text in texts]
 
 
-def test_a_group_of_long_texts_ends_early(monkeypatch):
-    monkeypatch.setattr(columns, "GROUP_BYTES", 100)
-    target = io.BytesIO()
-    writer = columns.ColumnsWriter(target)
-    texts = [letter * 70 for letter in "abc"]
-    for text in texts:
-        writer.write(columns.pool_rows([text], None))
-    writer.close()
-    assert pq.ParquetFile(io.BytesIO(target.getvalue())).metadata.num_row_groups == 2
-    assert [row["text"] for row in read(target.getvalue())] == texts
-
-
-@pytest.mark.parametrize(("different", "encoded"), [(50, True), (5000, False)])
-def test_only_texts_that_repeat_are_read_by_number(different, encoded):
-    """Long texts that are said once stand one by one, and a dictionary of them would cost more than it saves."""
-    texts = [f"{number % different} ".ljust(900, "x") for number in range(5000)] + [None]
-    content, sha256 = file_of(columns.pool_rows(texts, None))
-    (batch,) = columns.read_columns(content, sha256, contributors=False)
-    assert pa.types.is_dictionary(batch.column("text").type) == encoded
-    assert columns.plain_texts(batch).to_pylist() == batch.column("text").to_pylist() == texts
-
-
 def test_a_pool_may_name_nobody_and_a_row_may_lack_a_name():
     assert read(file_of(columns.pool_rows(["a"], None))[0]) == [{"text": "a", "contributor": None}]
     mixed = columns.pool_rows(["a", "b"], [None, BEN])

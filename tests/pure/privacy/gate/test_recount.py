@@ -84,13 +84,6 @@ def test_sums_are_exact_in_however_many_parts(rows, skipped):
     assert dict(zip(*summed.to_pydict().values(), strict=True)) == counts
 
 
-def test_the_parts_of_many_texts_are_even():
-    texts = pa.array([f"play song {number:x}" for number in range(80_000)], pa.large_string())
-    sizes = Counter(recount._parts_of(texts, 8).tolist())
-    assert set(sizes) == set(range(8))
-    assert max(sizes.values()) < 80_000 / 4
-
-
 @settings(deadline=None)
 @given(parts=PARTS, minimum=st.integers(2, 30))
 def test_bounds_ahead_are_never_under_the_counts(parts, minimum):

@@ -1,12 +1,10 @@
 import pytest
 
-from annotation.models import Role
 from annotation.models.history import Action
 from learner.models import Round
 from learner.pools import prices
 from learner.rounds.services import loop
 from tests import learning
-from tests.factories import add_members, make_user
 from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,21 +48,3 @@ def test_what_waits_is_stopped_and_started_anew(ask, project):
     assert ask("POST", f"{path}/retry", {"most_epsilon": failed["epsilon"]}, key="k").json() == started.json()
     assert [each.state for each in Round.objects.order_by("number")] == ["failed", "waiting"]
     assert [each.route for each in Action.objects.order_by("pk")] == ["api:cancel_work", "api:retry_work"]
-
-
-def test_a_project_that_asks_at_random_stands_beside_another(ask, project, manager):
-    random = learning.open_trusted(manager, selection="random")
-    assert ask("GET", "comparison").json() == {"beside": None, "choices": [random.slug]}
-    foreign = learning.open_trusted(make_user(), selection="random")
-    for slug in (foreign.slug, project.slug, "none"):
-        refused = ask("POST", "comparison", {"beside": slug})
-        assert (refused.status_code, refused.json()["code"]) == (422, "Choose a project of yours that asks at random.")
-    assert ask("POST", "comparison", {"beside": random.slug}).json()["beside"] == random.slug
-    project.refresh_from_db()
-    assert project.compared_with == random
-    # Who is not in the one beside does not hear of it.
-    second = make_user()
-    add_members(project, second, role=Role.MANAGER)
-    assert Program(second, project)("GET", "comparison").json() == {"beside": None, "choices": []}
-    assert ask("POST", "comparison", {"beside": None}).json()["beside"] is None
-    assert Program(make_user(), project)("GET", "comparison").status_code == 404

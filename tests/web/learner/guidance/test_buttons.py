@@ -23,7 +23,7 @@ from annotation.work.services import attempts
 from learner.dashboard.guidance import Act, ActKind, Blocker, Guidance, button_of, guidance_for, next_step_context
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.rounds.next_step import Step
-from learner.rounds.services import loop, training
+from learner.rounds.services import loop
 from privacy.ledger.selectors import guarantee
 from tests import learning, streaming
 from tests.clients import browser_of
@@ -605,16 +605,3 @@ def test_the_offer_to_close_a_block_does_not_follow_its_answers():
     learning.label_everything(scene.project, scene.annotator)
     assert [act for act in scene.way().acts if act.kind == ActKind.CLOSE_BLOCK] == before
     assert Assignment.objects.filter(state="labelled").exists()
-
-
-def test_training_that_fails_again_and_again_waits_for_a_person():
-    """Each attempt is charged, so after three in a row nothing begins another but a manager."""
-    scene = failing_trainings()
-    assert scene.way().status.step == Step.STUCK
-    for _ in range(3):
-        loop.advance_project(project_id=scene.project.pk)
-    assert TrainingRun.objects.count() == 3
-    take(scene, scene.way().acts[0])
-    run = TrainingRun.objects.get(state=WorkState.WAITING)
-    training.train_model(run_id=str(run.pk))
-    assert ModelRelease.objects.get().version == 1

@@ -2,18 +2,17 @@ import hashlib
 import re
 
 import pytest
-from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Dataset, DatasetState, Job, Role, WorkState
+from annotation.models import Role
 from annotation.people.services import members
 from learner.models import ModelRelease, ReleaseState
 from learner.releases import storage
 from learner.releases.services import checks
 from tests import learning
 from tests.clients import browser_of
-from tests.factories import make_records, make_user, write_settings
+from tests.factories import make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,12 +43,6 @@ def pages(project, version: int) -> list[str]:
     of_project = [reverse("learner:releases", args=(project.slug,))]
     of_release = [reverse("learner:release", args=(project.slug, version))]
     return [*of_project, *of_release, reverse("learner:release_file", args=(project.slug, version, "card.md"))]
-
-
-def plots(project, release) -> list[str]:
-    dataset = release.evaluations.get().dataset_id
-    drawn = reverse("learner:measure_plot", args=(project.slug, 1, dataset))
-    return [reverse("learner:accuracy_plot", args=(project.slug, 1)), drawn]
 
 
 def test_a_manager_is_told_the_price_of_training_on_few_questions_and_says_the_word(manager):
@@ -118,38 +111,6 @@ def test_a_downloaded_file_has_the_digest_the_page_names(project, release, manag
     assert client.get(reverse("learner:release", args=(project.slug, 2))).status_code == 404
 
 
-def test_the_overview_says_what_is_missing(manager):
-    project = learning.open_trusted(manager)
-    client = browser_of(manager)
-    page = reverse("learner:overview", args=(project.slug,))
-    assert "upload a pool" in client.get(page).content.decode()
-    upload = make_records(project, ["one"], state=DatasetState.RECEIVING)[0].dataset
-    shown = client.get(page).content.decode()
-    assert "The rows of an upload are being read" in shown
-    assert '<span class="tag">reading rows</span>' in shown
-    assert "waiting for a pool" not in shown
-    Job.objects.filter(pk=upload.job_id).update(state=WorkState.FAILED, finished_at=Now())
-    assert "upload a pool" in client.get(page).content.decode()
-    Dataset.objects.filter(pk=upload.pk).update(state=DatasetState.REFUSED)
-    learning.fill_trusted(project)
-    learning.work_off(project)
-    shown = client.get(page).content.decode()
-    assert "12 questions are open; when 12 more are done, version 1 is trained" in shown
-    assert "random" in shown
-    assert re.search(r'<span class="tag">\s*chosen\s*</span>', shown)
-    listed = client.get(reverse("learner:releases", args=(project.slug,))).content.decode()
-    assert "No model is released yet" in listed
-
-
-def test_a_card_counts_towards_the_next_model_while_one_follows(project, release, manager):
-    card = reverse("learner:card", args=(project.slug,))
-    assert "questions done for the next model" in browser_of(manager).get(card).content.decode()
-    write_settings(project, maximum_releases=1)
-    page = browser_of(manager).get(card).content.decode()
-    assert "Waits for:" in page
-    assert "for the next model" not in page
-
-
 def test_only_a_manager_retires_a_release_and_says_why(project, release, manager):
     address = reverse("learner:retire", args=(project.slug, 1))
     assert member(project, Role.ENGINEER).post(address, {"reason": "no"}).status_code == 403
@@ -199,16 +160,6 @@ def test_a_manager_closes_a_block_early(manager):
         "each of 120 records took part with probability at most 0.2"
         in engineer.get(pages(project, 1)[1]).content.decode()
     )
-
-
-def test_plots_are_pictures_of_what_was_measured(project, release):
-    client = member(project, Role.ENGINEER)
-    for plot in plots(project, release):
-        response = client.get(plot)
-        assert response["Content-Type"] == "image/svg+xml"
-        assert b"<desc>" in response.content
-    dataset = release.evaluations.get().dataset_id
-    assert client.get(reverse("learner:measure_plot", args=(project.slug, 1, dataset + 1))).status_code == 404
 
 
 def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):

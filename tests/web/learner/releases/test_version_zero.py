@@ -6,7 +6,6 @@ from django.conf import settings
 from django.core.management import call_command
 
 from annotation.models import Role
-from annotation.projects.services import configuring
 from dpal.manifest import verify_folder
 from dpal.model import Model
 from learner.releases import storage
@@ -76,16 +75,3 @@ def test_pages_offer_it_before_any_release(project):
     sent = browser.get(f"{base}/releases/0/files/card.md")
     assert b"".join(sent.streaming_content).decode() == described.described_release(project).card
     assert browser.get(f"{base}/releases/0/files/other.txt").status_code == 404
-
-
-def test_other_words_are_another_version_0_and_the_same_words_the_same_bytes(project):
-    first = described.described_release(project)
-    made = described.described_release(project)
-    assert first.digests == made.digests
-    described.forget_described(project)
-    assert described.described_release(project).digests == first.digests
-    manager = project.memberships.get(role=Role.MANAGER).user
-    configuring.configure_project(project=project, actor=manager, changes={"class_descriptions": WORDS[:1]})
-    project.refresh_from_db()
-    assert described.described_release(project).digests["weights.json"] != first.digests["weights.json"]
-    assert len(list(described.described_folder(project).iterdir())) == 1

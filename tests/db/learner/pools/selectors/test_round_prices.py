@@ -118,10 +118,6 @@ def test_no_upload_makes_a_round_dearer_than_was_told_before_it():
     assert reached[0] < reached[1] < reached[2] > reached[3] > reached[4]
 
 
-def test_behind_a_gate_choosing_is_free():
-    assert round_price(learning.open_crowd(make_user())) is None
-
-
 def test_a_round_started_anew_for_no_answer_charges_nothing():
     project = experts()
     loop.advance_project(project_id=project.pk)

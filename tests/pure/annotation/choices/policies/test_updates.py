@@ -19,21 +19,6 @@ def test_schedule():
         assert used == target
 
 
-@given(now=st.integers(0, 500), last=st.integers(0, 500), step=st.integers(1, 200))
-def test_due_exactly_when_nothing_is_missing(now, last, step):
-    policy = PerRound()
-    counts = {"labels_at_last_release": last, "labels_per_release": step}
-    missing = policy.labels_needed(labels_now=now, **counts)
-    assert policy.labels_needed(labels_now=now + missing, **counts) == 0
-    if missing:
-        assert policy.labels_needed(labels_now=now + missing - 1, **counts) == 1
-
-
-def test_labels_that_come_in_bulk_make_one_release():
-    assert PerRound().labels_needed(labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
-    assert PerRound().labels_needed(labels_now=900, labels_at_last_release=900, labels_per_release=50) == 50
-
-
 POLICIES = [FixedWindows(5, denominator=2), FixedBatches(3), FixedBatches(1)]
 
 

@@ -6,7 +6,7 @@ from annotation.data.readers import registered as footers
 from annotation.data.readers.registered import TableColumns, snapshot_of, table_files
 from annotation.data.readers.stores import FolderTable
 from annotation.errors import InvalidUpload
-from tests.lakes import TEXTS, spoil_pages, write_table
+from tests.lakes import spoil_pages, write_table
 
 COLUMNS = TableColumns("said", "who")
 SECRET = bytes(32)
@@ -34,14 +34,6 @@ def test_only_the_footer_is_read(tmp_path):
         content = (table / file.name).read_bytes()
         assert start >= len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     assert len(store.ranges) == 6
-
-
-def test_spoiled_pages_are_not_noticed(tmp_path):
-    table = write_table(tmp_path / "log")
-    before = [(file.name, file.row_count) for file in files(table)]
-    spoil_pages(table)
-    assert [(file.name, file.row_count) for file in files(table)] == before
-    assert sum(rows for _, rows in before) == len(TEXTS)
 
 
 def test_a_snapshot_is_another_once_a_file_was_added_taken_or_written_again(tmp_path):

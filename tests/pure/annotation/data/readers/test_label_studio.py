@@ -105,31 +105,6 @@ def test_bad_tasks_are_named_by_their_place_and_the_reason():
     assert "secret" not in str(bad)
 
 
-def test_a_person_by_address_and_as_our_own_export_names_them():
-    layout = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), annotator="ann@example.org")
-    ours = annotation("music")
-    ours["result"][0]["meta"] = {"annotator": "ann@example.org"}
-    tasks = [task("a", ("music", {"id": 3, "email": "ann@example.org"}), ("sport", 1)), task("b", "sport", ours)]
-    assert read(tasks, layout) == ([("a", 1), ("b", 1)], [])
-
-
-def test_flat_entries_about_one_task_are_one_row():
-    tasks = [
-        flat(1, "a", "sport"),
-        flat(2, "b", "sport", 1),
-        flat(2, "b", "music", 2),
-        flat(2, "b", "music", 3),
-        flat(3, "c", {"choices": ["music"]}),
-        flat(4, "d", ["sport", "music"]),
-        flat(5, "e", None),
-    ]
-    rows, bad = read(tasks, LABELLED)
-    assert rows == [("a", 0), ("b", 1), ("c", 1)]
-    assert bad == [BadRow(6, "topic", label_studio.SEVERAL), BadRow(7, "topic", label_studio.NO_ANSWER)]
-    only = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), annotator="1")
-    assert read(tasks[:4], only)[0] == [("a", 0), ("b", 0)]
-
-
 def test_a_table_is_read_from_the_data_of_the_tasks():
     layout = Layout(kind="table", declared=({"name": "age", "low": 0, "high": 9},), sources={"age": "Age (years)"})
     tasks = [{"data": {"Age (years)": 3}}, {"data": {"Age (years)": "x"}}]

@@ -18,7 +18,6 @@ from PIL import Image
 
 from annotation.data.readers import cells, checks
 from annotation.data.readers import images as readers_images
-from annotation.data.readers.checks import WRONG_COLOURS
 from annotation.data.readers.reading import Detected, Format, Upload, detect_format
 from annotation.data.readers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
@@ -111,30 +110,11 @@ def test_sms_collection_without_header_or_quotes():
     assert bad == [BadRow(3, "", "has 1 field where the header names 2")]
 
 
-def test_columns_without_names_are_called_by_their_place():
-    assert read_texts(b"\nham,hello\nspam,win\n,\n", layout=Layout(kind="text", text="2", has_header=False)) == (
-        ["hello", "win"],
-        [BadRow(4, "2", cells.EMPTY)],
-    )
-    assert read_texts(b"hello\nwin\n", layout=Layout(kind="text", text="text", has_header=False)) == (
-        ["hello", "win"],
-        [],
-    )
-    with pytest.raises(InvalidUpload, match="no column named 'text'"):
-        read(b"ham,hello\n", layout=Layout(kind="text", text="text", has_header=False))
-
-
 def test_a_misplaced_quote_costs_the_lines_it_spans_and_no_other():
     texts, bad = read_texts(b'text,id\na,1\n"open,2\nb,3\n"c",4\nd,5\n')
     assert texts == ["a", "d"]
     assert [row.line for row in bad] == [3, 4, 5]
     assert {row.reason for row in bad} == {"a quote is closed in the middle of a field"}
-
-
-def test_a_quote_that_is_never_closed_is_named_line_by_line():
-    texts, bad = read_texts(b'text\na\n"open\nb\nc')
-    assert texts == ["a"]
-    assert bad == [BadRow(line, "", "a quote is opened and never closed") for line in (3, 4, 5)]
 
 
 def test_cells_the_database_cannot_hold():
@@ -258,25 +238,6 @@ def test_parquet_with_bytes_that_are_no_utf8_names_the_row():
 # --- contributors and labels
 
 
-def test_one_person_is_one_name_however_it_is_written():
-    layout = Layout(kind="text", text="text", contributor="who", contributor_required=True)
-    data = "text,who\na, Ann \nb,Ann\nc,Zoe\u0308\nd,Zo\u00eb\ne,\nf,  \n".encode()
-    bad, (*_, last) = read(data, layout=layout)
-    assert last.contributors == ["Ann", "Ann", "Zoë", "Zoë"]
-    assert bad == [BadRow(6, "who", cells.EMPTY), BadRow(7, "who", cells.EMPTY)]
-    bad, (*_, last) = read(
-        b'{"text": "a", "who": 7}\n{"text": "b"}\n', Layout(kind="text", text="text", contributor="who"), "a.jsonl"
-    )
-    assert (last.contributors, bad) == (["7", None], [])
-
-
-def test_labels_by_name_only():
-    layout = Layout(kind="text", text="text", label="y", classes=("ham", "spam"))
-    bad, (*_, last) = read(b"y,text\nspam,a\nham ,b\n1,c\n,d\n", layout=layout)
-    assert (last.texts, last.labels) == (["a", "b"], [1, 0])
-    assert bad == [BadRow(4, "y", checks.NOT_A_CLASS), BadRow(5, "y", cells.EMPTY)]
-
-
 # --- tables
 
 
@@ -337,17 +298,6 @@ def test_images_from_zip_pixel_columns_and_lists_agree():
         bad, batches = read(data, layout=layout, name=name)
         pixels = np.concatenate([batch.pixels for batch in batches])
         assert (bad, pixels.tolist(), pixels.dtype) == ([], [GREY], np.uint8)
-
-
-def test_pixels_of_an_image_in_colour_are_three_numbers_each():
-    numbers = list(range(18))
-    wanted = np.arange(18).reshape(2, 3, 3).tolist()
-    layout = Layout(kind="image", height=2, width=3, colour=True)
-    bad, (batch,) = read(parquet(**{f"pixel_{i}": [number, 300] for i, number in enumerate(numbers)}), layout=layout)
-    assert (batch.pixels.tolist(), [row.reason for row in bad]) == ([wanted], [WRONG_COLOURS])
-    listed = Layout(kind="image", height=2, width=3, colour=True, pixels="image")
-    bad, (batch,) = read(parquet(image=[numbers, numbers[:6]]), layout=listed)
-    assert (batch.pixels.tolist(), [row.reason for row in bad]) == ([wanted], [WRONG_COLOURS])
 
 
 def test_bad_pixels_name_their_row():

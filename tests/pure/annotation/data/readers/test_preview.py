@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotation.data.readers import cells, checks
-from annotation.data.readers.guessing import guess_columns, remembered
+from annotation.data.readers.guessing import guess_columns
 from annotation.data.readers.preview import PreviewCell, PreviewRow, preview_of
 from annotation.data.readers.reading import Format, Upload
 from annotation.data.readers.rows import Layout
@@ -108,15 +108,6 @@ def test_columns_are_guessed_from_their_names(columns, layout, controls, expecte
     assert guess_columns(columns, layout, controls=controls) == expected
 
 
-def test_an_earlier_mapping_is_taken_again_where_all_of_it_is_there():
-    mapping = {"text": "body", "features": {"age": "Age"}, "label": "topic"}
-    assert remembered(mapping, ("body", "Age", "x"), ("topic",))
-    assert remembered(mapping, ("body", "Age", "topic"))
-    assert not remembered(mapping, ("body", "Age"))
-    assert not remembered(mapping, ("body", "topic"))
-    assert not remembered({}, ("body",))
-
-
 def test_the_first_rows_with_every_bad_cell():
     data = b"text,label\nhello,ham\n,opera\n\none field\n\xff,spam\n" + b"more,ham\n" * 50
     seen = preview(data, TEXT, most=5)
@@ -129,11 +120,3 @@ def test_the_first_rows_with_every_bad_cell():
         PreviewRow(7, (PreviewCell("more"), PreviewCell("ham"))),
     )
     assert seen.bad_count == 3
-
-
-def test_a_long_file_is_read_no_further_than_its_first_piece(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"text,label\n" + b"some words,ham\n" * 1_000_000)
-    with path.open("rb") as file:
-        assert len(preview_of(Upload(file, "a.csv", TEXT, maximum_bytes=10**9), TEXT).rows) == 20
-        assert 0 < file.tell() < 3 * 2**20

@@ -79,20 +79,6 @@ def or_none(rule, cell):
         return None
 
 
-@pytest.mark.parametrize("how", ["spoiled", "gone", "written again", "cut off"])
-def test_a_file_that_changed_is_refused_before_a_row(tmp_path, how):
-    table = write_table(tmp_path / "log", files=1)
-    path = table / "part-0.parquet"
-    changes = {
-        "spoiled": lambda: spoil_pages(table),
-        "gone": path.unlink,
-        "written again": lambda: write_table(table, files=1),
-        "cut off": lambda: path.write_bytes(path.read_bytes()[:-1]),
-    }
-    with pytest.raises(TableChanged, match="is not the one that was registered"):
-        rows_of(table, meanwhile=changes[how])
-
-
 def test_a_file_that_changes_while_it_is_read_ends_the_run(tmp_path):
     table = write_table(tmp_path / "log", files=1)
     store = FolderTable(table, table)

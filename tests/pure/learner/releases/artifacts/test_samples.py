@@ -13,7 +13,6 @@ from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from learner.releases.artifacts.files import samples_document
-from privacy.gate.normalizers import Normalizer
 
 PIXELS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True)
 COLOURS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True, hues=(2, 1))
@@ -59,14 +58,3 @@ def test_a_table_travels_with_its_licence_under_the_digest_that_is_named():
     assert set(files) == {"encoder.npz", "encoder.md"}
     assert hashlib.sha256(files["encoder.npz"]).hexdigest() == encoder.parameters()["table_sha256"]
     assert b"Princeton University" in files["encoder.md"]
-
-
-@pytest.mark.parametrize("normalizer", Normalizer)
-def test_word_lists_travel_with_the_rules_that_read_them(normalizer):
-    files = HashingTextFeaturizer(8, normalizer=normalizer).attachments()
-    assert set(files) == (set() if normalizer in ("L0", "L1") else {"words.json"})
-    for content in files.values():
-        lists = json.loads(content)
-        assert lists["masks"]["monday"] == "<weekday>"
-        assert "the" in lists["function_words"]
-        assert len(lists["common_words"]) > 100

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
+from learner.releases.cards.page import card_html
 from learner.releases.cards.words import plain
-from learner.releases.told_cards import card_html
 
 CARD = f"""---
 license: "unknown"

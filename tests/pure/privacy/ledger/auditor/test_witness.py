@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-from privacy.audit import main
 from privacy.ledger.auditor.merkle import consistency_proof, leaf_hash, root_of
 from privacy.ledger.auditor.notes import Checkpoint, sign_checkpoint
 from privacy.ledger.auditor.witness import LedgerRefused, ShownAccount, Site, Witness, witness_site
@@ -118,20 +117,6 @@ def test_what_is_kept_is_checked_too(witness):
 def test_a_token_is_not_sent_in_the_clear(address):
     with pytest.raises(ValueError, match="https"):
         Site(address, "voice", "token")
-
-
-def test_the_command_says_what_is_wrong_with_a_call(tmp_path, monkeypatch, capsys):
-    call = ["witness", "http://127.0.0.1:9", "voice", "--public-key", KEY.public_key, "--keep", str(tmp_path / "seen")]
-    monkeypatch.delenv("DPAL_TOKEN", raising=False)
-    with pytest.raises(SystemExit, match="2"):
-        main(call)
-    assert "DPAL_TOKEN" in capsys.readouterr().err
-    monkeypatch.setenv("DPAL_TOKEN", "secret")
-    # Nobody listens there.
-    assert main(call) == 1
-    said = capsys.readouterr().err
-    assert "cannot be reached" in said
-    assert "secret" not in said
 
 
 def test_no_module_of_an_auditor_needs_django():
