@@ -19,7 +19,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Arrival, Project, Selection
 from annotation.models.configurations import settings_in
 from annotation.projects.forms.drafts import arrival_of, as_sent, draft_form
-from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm
+from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, ProjectForm, StreamProjectForm
 from annotation.projects.services.configuring import limits_of
 from annotation.work.rest import checked
 from privacy.accounting.units import nano_spent
@@ -226,7 +226,8 @@ def _typed(name: str, value: Any) -> Any:
 def setting_differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
     """Return the settings in which two projects differ, with both values."""
     one, other = (file_of(project)["settings"] for project in (first, second))
-    names = [*form_class_of(first).known_names(), *form_class_of(second).known_names()]
+    classes = form_class_of(first), form_class_of(second)
+    names = [*ProjectForm.base_fields, *(name for each in classes for name in each.known_names())]
     order = {name: place for place, name in reversed(list(enumerate(names)))}
     return [
         (name, one.get(name), other.get(name))

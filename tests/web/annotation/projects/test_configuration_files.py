@@ -155,7 +155,7 @@ def test_what_cannot_be_read_hides_no_value_that_is_wrong_by_itself(client, owne
     content = file_of(opened(owner))
     content["settings"] |= {"pool_epsilon": -3, "selection": "nonsense", "pool_delta": 2, "classes": ["one"]}
     page = sent(client, content).content.decode()
-    told = page.split("Not yet a project")[1].split("</ul>")[0]
+    told = page.split("Not ready to open")[1].split("</ul>")[0]
     for label in ("Epsilon limit", "Delta limit", "Selection", "Classes"):
         assert label in told, label
     assert "greater than or equal to 1e-06." in told

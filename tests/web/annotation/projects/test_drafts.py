@@ -207,7 +207,7 @@ def test_a_project_named_like_the_page_that_opens_one_has_another_address(client
 
 def test_an_unticked_box_stays_unticked(client: Client) -> None:
     """Though its default is ticked."""
-    task = {"name": "Boxes", "question": "Which?", "classes": "a\nb", "question_kind": "several"}
+    task = {"name": "Boxes", "question": "Which?", "classes": "a\nb\nc\nd", "question_kind": "several"}
     address = begin(client, "pool-experts")
     change(client, address, **task)
     sent = sent_by(client.get(address))
@@ -253,7 +253,7 @@ def test_the_price_of_a_training_follows_the_limit_until_somebody_types_one(type
     ("typed", "columns"),
     [
         ({}, "256"),
-        ({"classes": "one\ntwo\nthree"}, "128"),
+        ({"classes": "one\ntwo\nthree"}, "192"),
         ({"classes": "\n".join(map(str, range(31)))}, "192"),
         ({"classes": "\n".join(map(str, range(31))), "text_columns": "64"}, "64"),
         ({"classes": "\n".join(map(str, range(31))), "features": "static_encoder"}, "128"),
