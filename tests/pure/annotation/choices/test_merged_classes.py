@@ -1,10 +1,10 @@
 import pytest
 
 from annotation.choices.classes import (
-    CROWD,
-    FIXED_ANSWERS,
+    MERGE_BEHIND_GATE,
+    MERGE_IN_STREAM,
+    MERGE_OF_STEPS,
     SEVERAL,
-    STREAM,
     broken_merge,
     counted_words,
     counts_as,
@@ -36,10 +36,10 @@ def test_a_merge_is_refused_at_its_field_with_the_rule(name, into, field, rule):
 @pytest.mark.parametrize(
     ("settings", "rule"),
     [
-        ({"oracle": "crowd", "arrival": "pool", "question_kind": "choose"}, CROWD),
-        ({"oracle": "trusted", "arrival": "stream", "question_kind": "choose"}, STREAM),
-        ({"oracle": "trusted", "arrival": "pool", "question_kind": "rating"}, FIXED_ANSWERS),
-        ({"oracle": "trusted", "arrival": "pool", "question_kind": "confirm"}, FIXED_ANSWERS),
+        ({"oracle": "crowd", "arrival": "pool", "question_kind": "choose"}, MERGE_BEHIND_GATE),
+        ({"oracle": "trusted", "arrival": "stream", "question_kind": "choose"}, MERGE_IN_STREAM),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "rating"}, MERGE_OF_STEPS),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "confirm"}, MERGE_OF_STEPS),
         ({"oracle": "trusted", "arrival": "pool", "question_kind": "several"}, SEVERAL),
         ({"oracle": "trusted", "arrival": "pool", "question_kind": "choose"}, ""),
     ],
