@@ -7,9 +7,10 @@ from dpal.errors import NotGenuine
 from dpal.recompute import recompute, recomputed
 from dpal.recompute.sums import NoisySums
 from dpal.recompute.transcript import Transcript
-from learner.estimators import running_sums
+from learner.estimators import pick, running_sums
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.pick import PickedFit
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
@@ -51,6 +52,8 @@ PURE = {
     "sums beside earlier ones": lambda **options: PrivateSums(2.0, earlier=EARLIER, own_weight=0.4, **options),
     "sums from a prior": lambda **options: PrivateSums(2.0, prior=PRIOR, **options),
     "label sets": lambda **options: Sets(20.0, delta=1e-6, labels_per_record=2, **options),
+    "steps picked beside a model": lambda **options: PickedFit(PrivateSoftmaxSteps(2.0, steps=6, **options), PRIOR),
+    "sums picked beside a model": lambda **options: PickedFit(PrivateSums(20.0, **options), PRIOR),
     "running sums": lambda **options: Streamed(20.0, delta=1e-6, updates=2, **options),
     "softmax steps": lambda **options: PrivateSoftmaxSteps(2.0, delta=1e-6, steps=6, **options),
     "softmax steps from a prior": lambda **options: PrivateSoftmaxSteps(2.0, steps=5, prior=PRIOR, **options),
@@ -204,6 +207,14 @@ class BatchSizeInRunningSums(Streamed):
 @pytest.mark.parametrize("fault", [ClassCountsWithoutNoise, RowSumWithoutNoise])
 def test_sums_without_noise_are_found(fault):
     assert not is_pure(lambda: fault(2.0, classes=[0, 1, 2], random_state=3))
+
+
+def test_a_pick_by_counts_without_noise_is_found(monkeypatch):
+    exact = lambda right, event, *, rng: (right[1:] - right[0]).astype(float)  # noqa: E731
+    monkeypatch.setattr(pick, "release_counts", exact)
+    monkeypatch.setattr(pick, "bar_of", lambda event: 1e-3)
+    before = LinearModel(-PRIOR.coef, np.zeros(3), PRIOR.classes, "softmax")
+    assert not is_pure(lambda: PickedFit(PrivateSums(20.0, classes=[0, 1, 2], random_state=3), before))
 
 
 @pytest.mark.parametrize("fault", [RowCountInMinimisers, BatchSizeInRunningSums])
