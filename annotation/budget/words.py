@@ -197,8 +197,18 @@ LEVELS: Final = (
         1.0,
         gettext_lazy("Upper end of what published guidance calls a strong formal guarantee (ε at most 1)."),
     ),
-    BudgetLevel("standard", _("standard"), 2.0, _("Within what it calls a reasonable one (ε from 1 to 10).")),
-    BudgetLevel("loose", _("loose"), 4.0, _("Within that, too; above 10 it speaks of a weak guarantee or of none.")),
+    BudgetLevel(
+        "standard",
+        gettext_lazy("standard"),
+        2.0,
+        gettext_lazy("Within what it calls a reasonable one (ε from 1 to 10)."),
+    ),
+    BudgetLevel(
+        "loose",
+        gettext_lazy("loose"),
+        4.0,
+        gettext_lazy("Within that, too; above 10 it speaks of a weak guarantee or of none."),
+    ),
 )
 # As cards of a form say them.
 LEVEL_CHOICES: Final = [

@@ -408,5 +408,5 @@ def test_the_pages_ask_show_and_decide(project: Project, asking: User, second: U
     assert clients["ada"].post(decide, {"decision": "approve"}).status_code == 409
     assert limit_of(project) == 2
     assert clients["grace"].post(decide, {"decision": "approve"}).status_code == 302
-    assert limit_of(project) == 3
+    assert limit_of(project) == 4
     assert "approved by grace" in clients["ada"].get(reverse("annotation:budget", args=[project.slug])).content.decode()
