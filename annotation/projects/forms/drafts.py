@@ -157,10 +157,11 @@ def forgive_blanks(form: ChoosingForm) -> None:
 
 def sharing_terms(form: ChoosingForm) -> SharingTerms:
     """Return what decides which limit a draft's project may share; while it is wrong elsewhere, as far as known."""
-    if not form.is_valid():
+    values = form.values() if form.is_valid() else {}
+    # Blanks are forgiven, and without classes no training has a price.
+    if "classes" not in values:
         unit = form.data.get("privacy_unit") or form.initial["privacy_unit"]
         return SharingTerms(unit=str(unit), filter="", epsilon_limit=0.0)
-    values = form.values()
     return SharingTerms(unit=values["privacy_unit"], filter=filter_of(values), epsilon_limit=values["pool_epsilon"])
 
 
