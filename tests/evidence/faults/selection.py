@@ -50,8 +50,8 @@ SELECTION = [
     Mutant(
         "running sums that forget all but the newest block",
         "learner/rounds/services/training.py",
-        "estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=_start(run.project))",
-        "estimator.set_params(prior=_start(run.project))",
+        "estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=start)",
+        "estimator.set_params(prior=start)",
         (f"{RUNNING}::test_each_release_is_made_of_all_blocks_so_far",),
     ),
     Mutant(
