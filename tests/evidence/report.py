@@ -25,7 +25,7 @@ from learner.releases.artifacts.environment import code_version
 from tests.evidence.mutants import KINDS
 
 FORMAT = "dpal-evidence/1"
-AUDITS = "tests/statistical/"
+AUDITS = ("tests/statistical/", "tests/evidence/test_sniper.py")
 FAULTS = "tests/evidence/test_mutants.py::test_it_is_killed_by_each_test_that_is_named_for_it["
 COMMAND = "make evidence"
 # What a test puts into its properties about a canary that it sent.
