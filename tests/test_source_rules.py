@@ -50,6 +50,7 @@ MAY_MARK_SAFE = {
 MAY_START_PROGRAMS = {
     *(f"dpal_site/embedded/{name}.py" for name in ("host", "postgres", "processes", "valkey")),
     "annotation/work/limits.py",
+    "dpal_site/wheel.py",
     "addons/spark/engine.py",
     "learner/features/crew.py",
 }
