@@ -64,9 +64,10 @@ def ask_model(
     hosts: Collection[str],
     local: Collection[str],
     seconds: float = REQUEST_SECONDS,
+    most_tokens: int = MOST_TOKENS,
 ) -> Reply:
     body = json.dumps(
-        {"model": endpoint.model, "messages": list(messages), "temperature": 0, "max_tokens": MOST_TOKENS}
+        {"model": endpoint.model, "messages": list(messages), "temperature": 0, "max_tokens": most_tokens}
     ).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "DPAL"}
     if endpoint.key:

@@ -1,6 +1,8 @@
 """Form fields made from declared parameters."""
 
+import csv
 import math
+import re
 from collections.abc import Mapping
 from datetime import time
 from decimal import Decimal
@@ -32,13 +34,27 @@ KIND_FIELDS: dict[Kind, tuple[Any, Any]] = {
 }
 
 
+# The first line of a table of examples, as its columns are called.
+EXAMPLES_HEAD = re.compile(r"class\s*([,;\t])\s*example", re.IGNORECASE)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text; a table `class,example` as lines of a class, a colon and its example in quotes."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    head = EXAMPLES_HEAD.fullmatch(lines[0]) if lines else None
+    if head is None:
+        return lines
+    rows = csv.reader(lines[1:], delimiter=head[1])
+    return [f'{row[0].strip()}: "{row[1].strip()}"' if len(row) == 2 else ": ".join(row) for row in rows]
+
+
 class LinesField(forms.CharField):
     widget = forms.Textarea(attrs={"rows": 4})
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
             return list(value)
-        return [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
+        return lines_of(super().to_python(value) or "")
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list | tuple) else value

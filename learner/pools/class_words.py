@@ -35,12 +35,20 @@ class ClassWords(Choice):
         ),
     )
 
+    words_source: str = parameter(
+        "",
+        label=_("Who wrote the words about the classes"),
+        help=_("Such as: drafted by a language model, edited by the task's owner. The card of each model says so."),
+    )
+
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Nothing private is read."""
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse lines that name no class, or that are too many or too long."""
         lines = self.class_descriptions
+        if len(self.words_source) > LONGEST_LINE or not self.words_source.isprintable():
+            return {"words_source": as_message("At most {letters} letters on one line.", letters=LONGEST_LINE)}
         if len(lines) > MOST_LINES or any(len(line) > LONGEST_LINE for line in lines):
             rule = as_message(
                 "At most {lines} lines of {letters} letters each.", lines=MOST_LINES, letters=LONGEST_LINE

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, declaration_of
+from annotation.choices.form_fields import EXAMPLES_HEAD
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import Layout
 from learner.estimators.descriptions import ClassDescription
@@ -169,11 +170,13 @@ def read_descriptions(path: Path) -> dict[str, ClassDescription]:
     """Return what an owner wrote about classes.
 
     A JSON object names a class and gives a sentence, a list of examples, or an object with any of `name`, `sentence`
-    and `examples`; `slots` beside `classes` fills ``{slot}``. Any other file has columns `label` and `text`, an example
-    a row.
+    and `examples`; `slots` beside `classes` fills ``{slot}``. Any other file has columns `class` and `example`, or
+    `label` and `text`, an example a row.
     """
     if path.suffix != ".json":
-        records, _ = read_records(path, columns=FileColumns())
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            named = EXAMPLES_HEAD.match(file.readline().strip())
+        records, _ = read_records(path, columns=FileColumns(text="example", label="class") if named else FileColumns())
         examples: dict[str, list[str]] = {}
         for text, label in zip(records.texts, records.labels, strict=True):
             examples.setdefault(label, []).append(text)

@@ -18,6 +18,7 @@ from annotation.work.services.tokens import Scope
 from dpal import settings, statement
 from dpal.command_line import main
 from learner.releases import storage
+from learner.releases.services.described import described_release
 from privacy.ledger.auditor.statement import SIGNED_BEFORE, signature_of
 from privacy.ledger.keys import SiteKey
 from tests import learning
@@ -228,3 +229,19 @@ def test_a_team_is_invited_and_a_project_run_from_a_terminal(terminal_within, tm
     assert code == 0
     assert str(job) in said
     assert "waiting" in said
+
+
+def test_words_about_classes_come_from_a_file_and_the_card_says_who_wrote_them(terminal_within, tmp_path):
+    project = learning.open_secret(make_user(), features="planned", text_columns=16)
+    manage = terminal_within(project, Role.MANAGER, Scope.PROJECTS_READ, Scope.PROJECTS_WRITE)
+    file = tmp_path / "words.csv"
+    rows = [f'{name},"one, {number} of {name}"' for name in project.classes for number in range(4)]
+    file.write_text("\n".join(["class,example", *rows]) + "\n")
+    source = "drafted by llama-3, edited by Ada"
+    code, said = manage("words", project.slug, str(file), "--source", source)
+    assert (code, said) == (0, "8 examples stored; version 0 is made of them.\n")
+    project.refresh_from_db()
+    assert project.settings["class_descriptions"][0] == f'{project.classes[0]}: "one, 0 of {project.classes[0]}"'
+    assert f"Words about the classes: {source}." in described_release(project).card
+    file.write_text("label,text\na,b\n")
+    refused(manage("words", project.slug, str(file), "--source", source), "must name the columns class and example")

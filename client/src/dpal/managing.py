@@ -1,5 +1,6 @@
 """Commands that change something at a site or look into its books: versions, labels, statements."""
 
+import csv
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +26,7 @@ def add_to(
     key_option: Callable[[Any], Any],
 ) -> None:
     """Put the commands into a group."""
-    for command in (move, rollback, retire, label, statement, labels):
+    for command in (move, rollback, retire, label, words, statement, labels):
         group.command(command.__name__)(with_site(command))
     none = "No channel points to a version yet; latest is the newest that is offered."
     group.command("channels")(with_site(shows(_channel_line, empty=none)(channels)))
@@ -123,6 +124,24 @@ def _value(value: Any) -> str:
 
 def _interval(ends: list[Any] | None) -> str:
     return "not measured" if ends is None else f"{ends[0]:.3f} ({ends[1]:.3f} to {ends[2]:.3f})"
+
+
+@click.argument("project")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--source", required=True, help="Who wrote them, for the card: drafted by MODEL, edited by PERSON.")
+def words(project: str, file: Path, source: str, site: Site) -> None:
+    """Say what belongs to each class of PROJECT: FILE has columns class and example, an example a row.
+
+    Words cost no epsilon and are public: write them without looking at the records.
+    """
+    with file.open(encoding="utf-8-sig", newline="") as table:
+        rows = csv.DictReader(table)
+        if not {"class", "example"} <= set(rows.fieldnames or ()):
+            raise DpalError(f"{file}: the first line must name the columns class and example.")
+        lines = [f'{row["class"]}: "{" ".join(row["example"].split())}"' for row in rows if row["example"]]
+    changes = {"class_descriptions": lines, "words_source": source}
+    site.request("PATCH", f"projects/{quoted(project)}/configuration", body={"settings": changes})
+    click.echo(f"{len(lines)} examples stored; version 0 is made of them.")
 
 
 @click.argument("project")

@@ -5,7 +5,7 @@ from typing import Any
 from learner.linear_model import LinearModel
 from learner.releases.cards.accuracy import accuracy_section
 from learner.releases.cards.privacy_document import privacy_document
-from learner.releases.cards.rendering import Card, Privacy, front_matter, loading_section, tells
+from learner.releases.cards.rendering import Card, Privacy, front_matter, loading_section, tells, words_source
 from learner.releases.cards.words import plain
 
 VERSION = 0
@@ -68,6 +68,7 @@ def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Priva
         tells(model),
         made_of,
         "",
+        *words_source(card),
         "## Guarantee",
         "",
         "(0, 0)-differential privacy for any two data sets: the model is the same whatever records and answers the "

@@ -68,6 +68,8 @@ class Card(TypedDict):
     metrics: list[Metric]
     # What a plan found without privacy, in a sentence.
     no_privacy: NotRequired[str]
+    # Who wrote the public words about the classes, as the owner says it.
+    words_source: NotRequired[str]
 
 
 class AccountTerms(TypedDict):
@@ -209,6 +211,7 @@ def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy)
             ],
         ),
         "",
+        *words_source(card),
         "## Accuracy on public data",
         "",
         *accuracy_section(card["metrics"], estimate=card.get("no_privacy", "")),
@@ -227,6 +230,11 @@ def transcript_section(privacy: Privacy) -> list[str]:
         "made of: `dpal verify` recomputes them from it."
     )
     return ["## Transcript", "", said, ""]
+
+
+def words_source(card: Card) -> list[str]:
+    said = card.get("words_source")
+    return [f"Words about the classes: {plain(said)}.", ""] if said else []
 
 
 def loading_section() -> list[str]:

@@ -188,6 +188,7 @@ def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_
         "sampling_rate": used.rate,
         "created_at": made_on,
         "metrics": metrics,
+        "words_source": str(run.project.settings.get("words_source") or ""),
         "no_privacy": estimate_said(estimate_of_run(run), may_plan=False),
     }
 

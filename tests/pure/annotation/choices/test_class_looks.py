@@ -14,6 +14,7 @@ from annotation.choices.classes import (
     keys_of,
     looks_of,
 )
+from annotation.choices.form_fields import lines_of
 
 CLASSES = ["play music", "Set alarm", "a: b", "other"]
 TEMPLATES = Path(settings.BASE_DIR, "annotation", "templates", "annotation")
@@ -114,3 +115,10 @@ def test_each_colour_is_legible_on_every_ground(scheme, ground):
     paint, own = tokens(TOKENS.read_text())[scheme], tokens(STYLES.read_text())[scheme]
     weak = {name: contrast(own[f"class-{name}"], paint[ground]) for name in COLOURS}
     assert {name: ratio for name, ratio in weak.items() if ratio < 4.5} == {}
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_pasted_table_of_examples_becomes_lines_of_classes(mark):
+    table = f'class{mark}example\nrefund{mark}"money{mark} please"\ndelivery{mark}where is it\n'
+    assert lines_of(table) == [f'refund: "money{mark} please"', 'delivery: "where is it"']
+    assert lines_of("refund: money\n\n delivery, soon ") == ["refund: money", "delivery, soon"]

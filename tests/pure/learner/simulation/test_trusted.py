@@ -255,6 +255,10 @@ class TestFiles:
         path.write_text(json.dumps({"go_up": "rise", "go_down": 3}))
         with pytest.raises(ValueError, match="go_down: must be"):
             read_descriptions(path)
+        table = tmp_path / "words.csv"
+        for head in ("class,example", "label,text"):
+            table.write_text(f'{head}\ngo_up,rise\ngo_up,"climb, quickly"\ngo_down,sink\n')
+            assert read_descriptions(table)["go_up"].examples == ("rise", "climb, quickly")
 
     def test_the_command_prints_json_and_nothing_else(self, tmp_path, capsys):
         path = self.write(tmp_path / "all.csv", self.rows(200))
