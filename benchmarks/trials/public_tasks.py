@@ -32,7 +32,8 @@ class PublicTask:
 
     def task(self, folder: Path, data: Path, *, seeds: int, **changes: Any) -> SimulationTask:
         """Read the task; `folder` holds the files made of those in `data`."""
-        described = {"describe": WORDS / self.describe} if self.describe else {}
+        words = (WORDS / self.describe, data / "words" / self.describe)
+        described = {"describe": next(path for path in words if path.exists())} if self.describe else {}
         found = self.files(folder, data)
         values: dict[str, Any] = {"settings": {}, "label_counts": self.labels, "seeds": seeds} | changes
         return read_task(found.pop("data"), **found, **described, **values)
@@ -128,8 +129,13 @@ TASKS = {
     "CLINC 150": PublicTask(intents(150), (1500, 15000)),
     "SLURP 2": PublicTask(requests(whole=False, scenarios=("calendar", "email")), (70, 650)),
     "SLURP 18": PublicTask(requests(whole=False), (180, 2900)),
+    "SLURP 18, ten examples": PublicTask(requests(whole=False), (180, 2900), describe="slurp18.json"),
     "SLURP 60": PublicTask(requests(whole=True), (600, 2900)),
+    "SLURP 60, five examples": PublicTask(requests(whole=True), (600, 2900), describe="slurp60.json"),
     "SLURP 18, crowd": PublicTask(requests(whole=False), CROWD_LABELS, preset="voice-crowd"),
+    "SLURP 18, ten examples, crowd": PublicTask(
+        requests(whole=False), CROWD_LABELS, preset="voice-crowd", describe="slurp18.json"
+    ),
     "SLURP 60, crowd": PublicTask(requests(whole=True), CROWD_LABELS, preset="voice-crowd"),
     "SMS spam, crowd": PublicTask(sms, CROWD_LABELS, preset="voice-crowd"),
     "CLINC 10, crowd": PublicTask(intents(10), CROWD_LABELS, preset="voice-crowd"),
