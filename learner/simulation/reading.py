@@ -1,6 +1,7 @@
 """Reading of files that a simulation is given."""
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, declaration_of
-from annotation.choices.form_fields import EXAMPLES_HEAD
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import Layout
 from learner.estimators.descriptions import ClassDescription
@@ -175,7 +175,7 @@ def read_descriptions(path: Path) -> dict[str, ClassDescription]:
     """
     if path.suffix != ".json":
         with path.open(encoding="utf-8-sig", errors="replace") as file:
-            named = EXAMPLES_HEAD.match(file.readline().strip())
+            named = {"class", "example"} <= set(re.split(r"[,;\t]", file.readline().strip()))
         records, _ = read_records(path, columns=FileColumns(text="example", label="class") if named else FileColumns())
         examples: dict[str, list[str]] = {}
         for text, label in zip(records.texts, records.labels, strict=True):
