@@ -33,8 +33,6 @@ BY_ITSELF = {
     "annotation:limit_requests": "a request over its time is marked as lapsed",
     "annotation:population": "so is a wish for a higher common limit",
     "annotation:retention": "the row of the defaults is made when it is first asked for",
-    "annotation:opening": "as for the plan of a draft",
-    "learner:draft_plan": "a project is opened to count with and taken back in the same transaction",
 }
 
 
