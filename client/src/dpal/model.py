@@ -17,7 +17,7 @@ from dpal.settings import stored_file
 
 SCHEMA = "dpal-linear-model/1"
 TOLERANCE = 1e-6
-KEPT_BY_DIGEST = frozenset({"encoder.npz"})
+KEPT_BY_DIGEST = frozenset({"encoder.npz", "encoder.directions.npz"})
 
 
 class Model:

@@ -16,7 +16,7 @@ from dpal.files import sha256_of
 from dpal.settings import stored_file
 
 # Parameters that name a file by its digest, and what the file is called in a release.
-TABLES = {"table_sha256": "encoder.npz"}
+TABLES = {"table_sha256": "encoder.npz", "directions_sha256": "encoder.directions.npz"}
 
 
 class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
