@@ -55,6 +55,7 @@ _ELSEWHERE: Final[Mapping[str, Mapping[Reads, str]]] = {
         " accounts.neighbouring_data_sets accounts.limit_* accounts.guarantee.* accounts.guarantee_when_released.*"
         " accounts.population accounts.records_per_person answers",
         Reads.LEDGER: "issued_at accounts.spent_* accounts.spent_when_released.* accounts.chain_head entries entries.*",
+        Reads.MEASURED: "transcript_bytes",
     },
     "question_image.png question_image.webp": {Reads.ASKED_INSIDE: "*"},
     "told_picture.webp guideline_picture.webp": {Reads.GUIDELINES: "*"},

@@ -13,7 +13,7 @@ from tests.evidence import report as report_module
 from tests.evidence.mutants import KINDS, MUTANTS
 from tests.evidence.report import AUDITS, CANARY, FAULTS, Report
 
-FILE = f"{AUDITS}privacy/mechanisms/test_audits.py"
+FILE = f"{AUDITS[0]}privacy/mechanisms/test_audits.py"
 CANARY_TOLD = {"name": "sums", "charged": 1.0, "trials": 40}
 
 

@@ -188,3 +188,4 @@ CREATE FUNCTION annotation_count_questions() RETURNS void LANGUAGE plpgsql SECUR
 BEGIN
     ANALYZE annotation_query;
 END $$;
+REVOKE EXECUTE ON FUNCTION annotation_count_questions() FROM PUBLIC;

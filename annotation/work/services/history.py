@@ -63,6 +63,7 @@ UNNOTED_ELSEWHERE: Mapping[str, str] = {
     "readyz": "nothing changes",
     "metrics": "nothing changes",
     "hub:": "nothing changes: files that were released are read",
+    "wheel:": "nothing changes: the client's package is read",
 }
 # Each add-on adds its own.
 NOTED_APPS = ["annotation:", "learner:", "api:", "admin:", "operations:"]

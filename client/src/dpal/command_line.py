@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from dpal import managing, settings, tables, team
-from dpal.errors import DpalError, NotAllowed, NotInScope, Refused
+from dpal.errors import DpalError, NotAllowed, NotInScope, Refused, install
 from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.model import Model
@@ -225,8 +225,8 @@ def recomputation(model: Model) -> str:
         return "not recomputed: this version has no transcript"
     try:
         from dpal.recompute import how_exactly, recomputed  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise DpalError("Recomputing weights needs other packages: pip install 'dpal-client[verify]'.") from error
+    except ImportError:
+        return f"not recomputed: weights of a transcript need other packages: {install('verify')}"
     read = {name: json.loads(model.files[name].read_bytes()) for name in ("transcript.json", "weights.json")}
     exactly = how_exactly(recomputed(read["transcript.json"], read["weights.json"]))
     size = model.files["transcript.json"].stat().st_size

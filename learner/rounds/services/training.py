@@ -13,6 +13,7 @@ from annotation.models import Oracle, Project
 from annotation.questions.selectors import label_type
 from annotation.work.services.attempts import Lease
 from dpal.recompute.sums import NoisySums
+from dpal.recompute.transcript import Transcript
 from learner.errors import NotEnoughLabels
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.pick import PickedFit
@@ -252,7 +253,7 @@ def train_model(*, run_id: str) -> None:
             purpose=TRAIN_VERSION,
         )
         lease.check()
-        examples, model = _fit(run, release, featurizer, progress)
+        examples, (model, transcript) = _fit(run, release, featurizer, progress)
         lease.check()
         descent = _descent(run, examples, newest)
         started = [entry for entry in selectors.start_entries(run.project) if entry not in descent]
@@ -260,7 +261,6 @@ def train_model(*, run_id: str) -> None:
         progress.begin(RELEASE)
 
         paid = [*started, *descent, reservation]
-        transcript = getattr(release, "transcript_", None)
         with publishing.staged_version(
             run, model, featurizer, entries=paid, lease=lease, transcript=transcript
         ) as staged:
@@ -298,7 +298,7 @@ def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer
 
 def _fit(
     run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer, progress: Progress
-) -> tuple[Examples, LinearModel]:
+) -> tuple[Examples, tuple[LinearModel, Transcript | None]]:
     examples, classes = pool_selectors.labelled_examples(
         run.project, last_consensus_id=run.last_consensus_id, block=run.block
     )
@@ -314,7 +314,8 @@ def _fit(
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     classes_in_order = learned_classes(run.project)
-    return examples, LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, estimator.multiclass)
+    model = LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, estimator.multiclass)
+    return examples, (model, getattr(estimator, "transcript_", None))
 
 
 def _descent(run: TrainingRun, examples: Examples, newest: ModelRelease | None) -> list[LedgerEntry]:

@@ -346,7 +346,10 @@ def test_the_functions_are_for_the_role_alone(role):
             "SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND prosecdef"
             " AND prorettype <> 'trigger'::regtype"
         )
-        assert {name for (name,) in cursor.fetchall()} == {each.partition("(")[0] for each in roles.LABEL_FUNCTIONS}
+        labelling = {each.partition("(")[0] for each in roles.LABEL_FUNCTIONS}
+        assert {name for (name,) in cursor.fetchall()} == labelling | {"annotation_count_questions"}
+        cursor.execute("SELECT has_function_privilege(%s, 'annotation_count_questions()', 'EXECUTE')", [stranger])
+        assert cursor.fetchone() == (False,)
 
 
 def test_the_label_process_must_not_be_the_owner(db):

@@ -34,7 +34,7 @@ def opened(classes, **settings):
 def test_texts_go_through_the_encoder_that_ships_and_any_number_of_classes_learns_by_steps():
     two, four = opened(["a", "b"]), opened(["a", "b", "c", "d"])
     assert isinstance(featurizer_of(two), StaticEncoder)
-    assert (featurizer_of(two).dimension, featurizer_of(four).dimension) == (256, 128)
+    assert (featurizer_of(two).dimension, featurizer_of(four).dimension) == (256, 192)
     assert isinstance(estimator_of(two, featurizer_of(two)), PrivateSoftmaxSteps)
     assert isinstance(estimator_of(four, featurizer_of(four)), PrivateSoftmaxSteps)
     # One price, whatever the number of classes.

@@ -110,13 +110,13 @@ def test_every_release_states_the_account_and_descends_from_the_start(opened, mo
     learning.fill_crowd(project) if crowd else learning.fill_trusted(project)
     account = start_with(project).account
     priors = []
-    real = training.estimator_of
+    real = training.release_estimator_of
 
     def remember(*args, prior, **kwargs):
         priors.append(prior)
         return real(*args, prior=prior, **kwargs)
 
-    monkeypatch.setattr(training, "estimator_of", remember)
+    monkeypatch.setattr(training, "release_estimator_of", remember)
     release = learning.run_to_release(project, make_user(), version=1)
     start = WarmStart.objects.get()
     assert priors[0].to_json() == LinearModel.from_json(start.weights).to_json()

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.choices.classes import CROWD
-from annotation.choices.classes import CROWD as NOT_MERGED
+from annotation.choices.classes import MERGE_BEHIND_GATE as NOT_MERGED
 from annotation.models import Project, Role
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of

@@ -142,7 +142,9 @@ def test_programs_move_compare_and_retire(project):
 
     told = reads.get(f"{base}/models/2/differences/1").json()
     assert (told["before"], told["after"], told["classes_added"], told["classes_removed"]) == (1, 2, [], [])
-    assert told["weights_moved"] > 0
+    # The second version may be the first again, where noisy counts found nothing better.
+    before, after = project.releases.order_by("version")
+    assert (told["weights_moved"] > 0) == (before.weights != after.weights)
     assert {change["name"].rpartition(": ")[2] for change in told["guarantee"]} == {"spent epsilon"}
     spent = [change for change in told["guarantee"] if change["name"].endswith("spent epsilon")]
     assert spent[0]["before"] < spent[0]["after"]
