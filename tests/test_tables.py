@@ -9,6 +9,10 @@ READ_ACROSS = {
         'class="matrix"',
         "a matrix, whose cells lie in two headings",
     ),
+    "annotation/templates/annotation/projects/_opening_file.html": (
+        'class="look"',
+        "rows of a file, compared as they lie in it",
+    ),
     "annotation/templates/annotation/data/preview.html": ('class="look"', "rows of a file, compared as they lie in it"),
     "annotation/templates/annotation/gates/gate.html": (
         'class="matrix"',

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from addons.language_models.drafts import MOST_EXAMPLES, draft_examples
 from addons.language_models.endpoint import Endpoint, EndpointFault
+from annotation.budget.spending import safe_cell
 
 
 class Command(BaseCommand):
@@ -40,7 +41,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         table = csv.writer(self.stdout, lineterminator="\n")
         table.writerow(["class", "example"])
-        table.writerows(drafts)
+        table.writerows([safe_cell(name), safe_cell(text)] for name, text in drafts)
         self.stderr.write(
             f'Read and edit them, then: dpal words PROJECT FILE --source "drafted by {model}, edited by ..."'
         )
