@@ -214,10 +214,12 @@ class TestClaimNext:
 
     @pytest.mark.parametrize(("questions", "counted"), [(999, False), (1000, True)])
     def test_a_large_round_is_counted_for_the_planner(self, questions, counted, django_capture_on_commit_callbacks):
+        # The ledger's counter must not hear of accounts that are rolled back.
+        project = make_project()
         with connection.cursor() as cursor:
             cursor.execute("SELECT annotation_count_questions()")
             with django_capture_on_commit_callbacks(execute=True):
-                open_records(make_project(), questions)
+                open_records(project, questions)
             cursor.execute("SELECT reltuples FROM pg_class WHERE oid = 'annotation_query'::regclass")
             assert (cursor.fetchone()[0] >= questions) == counted
 
