@@ -42,7 +42,8 @@ def opening_asks_for(client: Client, choice: type[Choice], name: str, preset: st
     assert shown[name] in (declared.default, str(declared.default))
     assert declared.label in page.content.decode()
     assert declared.help in page.content.decode()
-    refused = client.post(url, shown | {name: str(wrong), "open": "1"})
+    needed = {"name": "Kept", "question": "Which is it?", "classes": "one\ntwo"}
+    refused = client.post(url, shown | needed | {name: str(wrong), "open": "1"})
     assert (refused.status_code, rule in refused.content.decode()) == (422, True)
     return page.context["form"].fields.keys() - {name}
 
