@@ -1,5 +1,7 @@
 """Files as sent: what one must be to be kept, where it is kept, and who reads it within the site's limits."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from django.conf import settings
@@ -33,11 +35,20 @@ def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> No
 
 
 def keep_file(file: "File[bytes]", name: str) -> str:
+    with _refusing_without_room():
+        try:
+            return default_storage.save(name, file)
+        except OSError:
+            # The name is nobody else's: what lies there is the half that had room.
+            default_storage.delete(name)
+            raise
+
+
+@contextmanager
+def _refusing_without_room() -> Iterator[None]:
     try:
-        return default_storage.save(name, file)
+        yield
     except OSError as error:
-        # The name is nobody else's: what lies there is the half that had room.
-        default_storage.delete(name)
         if error.errno in interruptions.NO_SPACE:
             raise StorageFull("There is no room for this file. Nothing was kept; tell the administrator.") from error
         raise
@@ -53,4 +64,5 @@ def broken_start_rule(project: Project) -> str:
 
 
 def open_upload(file: Any, name: str, layout: Layout, *, look: FirstRows | None = None) -> Upload:
-    return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES, look=look)
+    with _refusing_without_room():
+        return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES, look=look)
