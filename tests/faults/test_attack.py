@@ -43,7 +43,7 @@ from tests.permission_scene import METHOD_NOT_ALLOWED, PEOPLE, Scene, api_routes
 from tests.slow_senders import besiege, slow_senders
 from tests.webhook_receiver import DRIPS, SILENT, receiving
 
-pytestmark = [pytest.mark.attack, pytest.mark.faults, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.attack, pytest.mark.faults, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SECONDS = 12
 QUIET_SECONDS = 5
 ATTACKERS = 4

@@ -6,7 +6,7 @@ from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from annotation.models import Membership, Project, Role
+from annotation.models import Assignment, Membership, Project, ProjectMove, Role
 from annotation.models.letters import MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import members
@@ -33,7 +33,9 @@ def reached(name, project=None, role=None):
 
 
 def told():
-    rows = Notice.objects.order_by("kind", "person__username").values_list("kind", "person__username", "subject")
+    rows = Notice.objects.order_by("kind", "person__username", "subject").values_list(
+        "kind", "person__username", "subject"
+    )
     return [(kind, name, subject) for kind, name, subject in rows]
 
 
@@ -67,7 +69,7 @@ def test_whoever_was_away_for_a_day_is_called_to_a_round_and_not_again_the_same_
     manager = make_user()
     project = learning.open_trusted(manager)
     learning.fill_trusted(project)
-    reached("idle", project, Role.ANNOTATOR)
+    idle = reached("idle", project, Role.ANNOTATOR)
     learning.work_off(project)
     for _again in range(2):
         notices.record_notices()
@@ -75,6 +77,19 @@ def test_whoever_was_away_for_a_day_is_called_to_a_round_and_not_again_the_same_
     Round.objects.filter(project=project).update(number=2)
     notices.record_notices()
     assert told() == [("questions", "idle", "round 1")]
+    Notice.objects.update(created_at=timezone.now() - timedelta(days=1, hours=1))
+    # The clock looks at each project once a day.
+    ProjectMove.objects.update(told_at=timezone.now() - timedelta(days=1, hours=1))
+    notices.record_notices()
+    assert told()[-1] == ("questions", "idle", "round 2")
+    queue.claim_next(project=project, user=idle)
+    Notice.objects.all().delete()
+    notices.record_notices()
+    assert told() == []
+    Assignment.objects.update(created_at=timezone.now() - timedelta(days=2))
+    ProjectMove.objects.update(told_at=timezone.now() - timedelta(days=1, hours=1))
+    notices.record_notices()
+    assert told() == [("questions", "idle", "round 2")]
 
 
 def test_who_is_written_to_is_told_once_an_hour_and_nothing_of_what_was_said():

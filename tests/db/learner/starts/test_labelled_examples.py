@@ -61,13 +61,13 @@ def test_trainings_lean_on_the_public_model(monkeypatch):
     learning.fill_trusted(project)
     start_with(project)
     seen = []
-    real = training.estimator_of
+    real = training.release_estimator_of
 
     def remember(*args, prior, **kwargs):
         seen.append(prior)
         return real(*args, prior=prior, **kwargs)
 
-    monkeypatch.setattr(training, "estimator_of", remember)
+    monkeypatch.setattr(training, "release_estimator_of", remember)
     learning.run_to_release(project, make_user(), version=1)
     start = LinearModel.from_json(WarmStart.objects.get().weights)
     assert np.array_equal(seen[0].coef, start.coef)
