@@ -310,8 +310,8 @@ def test_event_is_priced_for_what_happens(unit, cap):
     event = gate.event(0.5)
     assert event.sampling_rate == gate.exact_sampling_rate != 0.3
     assert (event.k, event.unit, event.normalizer) == (20, unit, "L1")
-    # A person's texts compose, at less than each by itself.
-    assert 0.5 <= event.cost().epsilon <= 0.5 * (cap or 1) * (1 if cap is None else 0.5)
+    # A person's four texts compose; each by itself they would cost 2.
+    assert event.cost().epsilon == pytest.approx(0.68359375 if cap else 0.5)
     assert event_from_json(event.to_json()) == event
 
 

@@ -141,7 +141,8 @@ def test_a_training_made_dearer_since_is_no_part_of_the_series(project):
     project.refresh_from_db()
     beyond = training_event(project)
     assert (beyond.kind, beyond.rate) == ("secret_sample", 1.0)
-    assert beyond.cost().epsilon == pytest.approx(151.0, rel=1e-5)
+    # Fit and pick together cost a little less than is declared.
+    assert 150.999 < beyond.cost().epsilon <= 151.0
 
 
 def test_a_step_of_the_series_is_paid_by_one_release(project):

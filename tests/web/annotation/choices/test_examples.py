@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError
 from django.test import Client
 
+from annotation.choices.catalogue import CATALOGUE
 from annotation.models import Project
 from privacy.choices import Choice
 from tests import doors, learning
@@ -96,8 +97,10 @@ def test_the_opening_page_offers_it_with_its_parameters_and_refuses_in_its_words
     around = {"selection": "random"} if preset == POOL and example.choice is not LongFirst else {}
     wrong = {"wrong": example.refused, "rule": example.rule(), "around": around}
     others = doors.opening_asks_for(client, example.choice, example.parameter, preset, **wrong)
-    of_a_crowd = {"gate_k", "gate_sampling_rate", "gate_delta", "gate_floor", "answers_epsilon"}
-    assert preset == "voice-crowd" or not of_a_crowd & others
+    # The parameters of what was not chosen are not asked for.
+    kind = example.choice.kind
+    foreign = {one.name for other in CATALOGUE.of_kind(kind) for one in other.parameters()}
+    assert foreign - {one.name for one in example.choice.parameters()} & others == set()
 
 
 @every_example
