@@ -33,7 +33,7 @@ class NeverStops(bootsteps.StartStopStep):
 
 app.steps["consumer"].add(Faulty)
 app.steps["worker"].add(NeverStops)
-app.worker_main(["worker", "--pool", "solo", "--queues", "light", "--without-gossip", "--without-mingle"])
+app.worker_main("worker --loglevel INFO --pool solo --queues light --without-gossip --without-mingle".split())
 """
 
 
