@@ -195,19 +195,19 @@ LEVELS: Final = (
         "strict",
         gettext_lazy("strict"),
         1.0,
-        gettext_lazy("Upper end of what published guidance calls a strong formal guarantee (ε at most 1)."),
+        gettext_lazy("A strong guarantee by published guidance (ε up to 1)."),
     ),
     BudgetLevel(
         "standard",
         gettext_lazy("standard"),
         2.0,
-        gettext_lazy("Within what it calls a reasonable one (ε from 1 to 10)."),
+        gettext_lazy("A reasonable guarantee by published guidance (ε from 1 to 10)."),
     ),
     BudgetLevel(
         "loose",
         gettext_lazy("loose"),
         4.0,
-        gettext_lazy("Within that, too; above 10 it speaks of a weak guarantee or of none."),
+        gettext_lazy("Still reasonable by published guidance; above 10 the guarantee is weak or none."),
     ),
 )
 # As cards of a form say them.
@@ -239,7 +239,9 @@ def say_consequences(form: forms.Form, *, delta: float) -> None:
 
 def _guess(epsilon: float, delta: float) -> str:
     right = _percent_words(reading(epsilon, delta).right)
-    return gettext("A guess is right at most %(right)s %% of the time instead of 50.") % {"right": right}
+    return gettext("An attacker guesses right at most %(right)s %% of the time (50 %% is pure chance).") % {
+        "right": right
+    }
 
 
 def delta_advice(delta: float, people: int) -> str:

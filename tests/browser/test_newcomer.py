@@ -59,7 +59,7 @@ def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     someone.press("Make the account")
     someone.press("Open the first one")
     page.set_input_files("[name=pool]", {"name": "messages.csv", "mimeType": "text/csv", "buffer": POOL})
-    someone.press("Look at the data")
+    someone.press("Preview data")
     someone.fill(question="Is this spam?", classes="spam\nham")
     someone.press("Open project")
     someone.press("Answer questions myself")

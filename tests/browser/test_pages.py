@@ -190,7 +190,7 @@ def test_a_project_opens_without_javascript(
     page = context.new_page()
     page.goto(live_site.url + reverse("annotation:new_project"))
     page.set_input_files("[name=pool]", {"name": "letters.csv", "mimeType": "text/csv", "buffer": LETTERS})
-    page.get_by_role("button", name="Look at the data").click()
+    page.get_by_role("button", name="Preview data").click()
     page.get_by_label("Use of column letter").select_option("text")
     page.fill("[name=question]", "Is this urgent?")
     page.get_by_role("button", name="Open project").click()

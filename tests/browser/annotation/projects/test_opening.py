@@ -51,7 +51,7 @@ def test_a_project_opens_from_raw_files(page: Page, live_server, tmp_path: Path,
     brought, person = raw_files.KINDS[kind](), Presses(page)
     person.bring("pool", brought.pool_name, brought.pool)
     person.bring("public", brought.public_name, brought.public)
-    person.press("Look at the data")
+    person.press("Preview data")
     page.get_by_role("heading", name="4. How much privacy?").wait_for()
     if kind == "user names":
         page.locator("[name=preset][value=voice-crowd]").check()

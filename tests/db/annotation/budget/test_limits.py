@@ -397,7 +397,7 @@ def test_the_pages_ask_show_and_decide(project: Project, asking: User, second: U
     page = reverse("annotation:change_limit", args=[project.slug, project.pool_account_id])
     shown = clients["ada"].get(page).content.decode()
     assert "waits until another manager approves" in shown
-    assert "A guess is right at most" in shown
+    assert "An attacker guesses right at most" in shown
     sent = {"level": "loose", "epsilon_limit": "2", "delta_limit": "5e-6", "reason": "one more model"}
     waiting = reverse("annotation:limit_requests", args=[project.slug])
     assert clients["ada"].post(page, sent)["Location"] == waiting
