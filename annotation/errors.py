@@ -20,6 +20,10 @@ class AddressRefused(Unprocessable):
     """An address is none that the site may send to."""
 
 
+class DraftGone(AnnotationError):
+    """The draft was opened or discarded by another request."""
+
+
 class InvalidUpload(Unprocessable):
     """The file or its mapping cannot be read at all; nothing was stored."""
 

@@ -28,7 +28,7 @@ from annotation.data.readers.images import FILE_NAME
 from annotation.data.readers.rows import RowBatch
 from annotation.data.services import datasets, mappings, shared_rows, uploads
 from annotation.data.services.drafts import UploadForecast, forecast_upload
-from annotation.errors import InvalidUpload
+from annotation.errors import DraftGone, InvalidUpload
 from annotation.models import Arrival, DataKind, DatasetRole, Oracle, Project
 from annotation.models.imports import OpeningDraft
 from annotation.projects.services import opening
@@ -78,7 +78,7 @@ def bring_file(*, draft: OpeningDraft, part: str, file: "File[bytes]", name: str
         setattr(draft, part, kept)
         draft.files[part] = {"name": name[:200], **_found(detected)}
         _fill_in(draft, part, detected)
-        draft.save()
+        _store(draft)
     except BaseException:
         default_storage.delete(kept)
         raise
@@ -89,7 +89,7 @@ def drop_file(*, draft: OpeningDraft, part: str) -> None:
     if kept := str(getattr(draft, part) or ""):
         setattr(draft, part, "")
         draft.files.pop(part, None)
-        draft.save()
+        _store(draft)
         default_storage.delete(kept)
 
 
@@ -98,13 +98,13 @@ def read_anew(*, draft: OpeningDraft, part: str, reading: Mapping[str, Any]) -> 
     detected = look_at(draft, part, reading)
     draft.files[part] |= _found(detected)
     _fill_in(draft, part, detected)
-    draft.save()
+    _store(draft)
 
 
 def change_draft(*, draft: OpeningDraft, preset: str, typed: Mapping[str, Any]) -> OpeningDraft:
     draft.preset, draft.typed = preset, dict(typed)
     _fit_model(draft)
-    draft.save()
+    _store(draft)
     return draft
 
 
@@ -119,7 +119,7 @@ def assign_columns(*, draft: OpeningDraft, part: str, roles: Mapping[str, str], 
         _rename(draft, held, values)
     if "feature" in held["roles"].values() or "columns" in draft.typed:
         draft.typed["columns"] = _column_lines(draft)
-    draft.save()
+    _store(draft)
 
 
 def look_at(draft: OpeningDraft, part: str, reading: Mapping[str, Any] | None = None) -> DetectedFile:
@@ -156,13 +156,15 @@ def rehearse(*, draft: OpeningDraft, values: Mapping[str, Any]) -> Rehearsal:
 
 def leave_shared_out(*, draft: OpeningDraft, leave_out: bool) -> None:
     draft.files[POOL]["without_public"] = leave_out
-    draft.save(update_fields=["files"])
+    _store(draft)
 
 
 def open_draft(*, draft: OpeningDraft, values: Mapping[str, Any], confirm_few: bool = False) -> Project:
     """Open the project with its files, or nothing at all; the second time there is no draft."""
     with transaction.atomic():
-        held = OpeningDraft.objects.select_for_update().get(pk=draft.pk)
+        held = OpeningDraft.objects.select_for_update().filter(pk=draft.pk).first()
+        if held is None:
+            raise _gone()
         project = opening.create_project(preset=held.preset, owner=held.owner, **values)
         crowd = project.oracle == Oracle.CROWD
         for part in (PUBLIC, POOL):
@@ -195,6 +197,17 @@ def forget_old_drafts() -> int:
     for draft in old:
         discard_draft(draft=draft)
     return len(old)
+
+
+def _store(draft: OpeningDraft) -> None:
+    """Store a draft that is still there; `save` would bring back one that was opened meanwhile."""
+    fields = {field.name: getattr(draft, field.name) for field in OpeningDraft._meta.fields if not field.primary_key}
+    if not OpeningDraft.objects.filter(pk=draft.pk).update(**fields):
+        raise _gone()
+
+
+def _gone() -> DraftGone:
+    return DraftGone(as_message("This draft was opened or discarded already."))
 
 
 def _delete_files(draft: OpeningDraft) -> None:

@@ -17,7 +17,7 @@ from annotation.budget.forms import MembershipForm
 from annotation.choices.presets import PRESETS
 from annotation.data.forms import ENCODINGS
 from annotation.data.readers.detection import DetectedFile
-from annotation.errors import AnnotationError, InvalidUpload
+from annotation.errors import AnnotationError, DraftGone, InvalidUpload
 from annotation.models import Project
 from annotation.models.imports import OpeningDraft
 from annotation.people.identity import note_about, note_nothing, person_of
@@ -59,6 +59,16 @@ def opening(request: HttpRequest, draft_id: str) -> HttpResponse:
         note_nothing(request)
         drafts.discard_draft(draft=draft)
         return redirect("annotation:new_project")
+    try:
+        return _change(request, draft)
+    except DraftGone as error:
+        # A second press of the button finds the project among the person's own.
+        note_nothing(request)
+        messages.info(request, localized(str(error)))
+        return redirect("annotation:projects")
+
+
+def _change(request: HttpRequest, draft: OpeningDraft) -> HttpResponse:
     asked = set(pages.draft_form(PRESETS[draft.preset], draft.typed).fields)
     problems = _keep(request, draft)
     new = set(pages.draft_form(PRESETS[draft.preset], draft.typed).fields) - asked
@@ -85,6 +95,8 @@ def _open(request: HttpRequest, draft: OpeningDraft) -> HttpResponse:
         values = form.project_values() | membership.cleaned_data
         try:
             project = drafts.open_draft(draft=draft, values=values, confirm_few="confirm_few" in request.POST)
+        except DraftGone:
+            raise
         except AnnotationError as error:
             problems.append(localized(str(error)))
         else:

@@ -261,3 +261,18 @@ def test_the_price_of_a_training_follows_the_limit_until_somebody_types_one(type
 )
 def test_many_classes_are_told_apart_by_more_columns_and_two_by_all(typed, columns):
     assert draft_form(PRESETS["pool-experts"], typed, assumed=True).data["text_columns"] == columns
+
+
+@pytest.mark.parametrize("again", ["opened", "discarded"])
+def test_a_second_press_opens_nothing_and_brings_no_draft_back(client, monkeypatch, again):
+    address = bring(client, raw_files.KINDS["several"]())
+    sent = sent_by(client.get(address)) | {"open": "1"}
+    found = OpeningDraft.objects.get()
+    # Both requests have read the draft before either changes it.
+    monkeypatch.setattr("annotation.projects.views.drafts.get_object_or_404", lambda *args, **kwargs: found)
+    client.post(address, sent if again == "opened" else {"discard": "1"})
+    projects = Project.objects.count()
+    second = client.post(address, sent)
+    assert (second.status_code, second["Location"]) == (302, reverse("annotation:projects"))
+    assert (Project.objects.count(), OpeningDraft.objects.count()) == (projects, 0)
+    assert projects == (again == "opened")
