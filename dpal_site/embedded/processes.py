@@ -225,16 +225,22 @@ class Supervisor:
 
     def check_running(self) -> None:
         for child in self._children.values():
-            if (code := child.process.poll()) is not None:
+            if (code := self._code(child)) is not None:
                 said = host.tail(self.log_path(child.name), child.log_start)
                 raise ProcessDied(f"{child.name} ended with code {code}; {self.log_path(child.name)} ends:\n{said}")
 
     def ended(self) -> list[str]:
-        return [child.name for child in self._children.values() if child.process.poll() is not None]
+        return [child.name for child in self._children.values() if self._code(child) is not None]
+
+    def _code(self, child: _Child) -> int | None:
+        # A signal that raised inside `poll` would leave its lock held, and the last wait would never end.
+        with self._signals_held():
+            return child.process.poll()
 
     def restart(self, name: str) -> None:
         child = self._children[name]
-        self._stop_child(child)
+        with self._signals_held():
+            self._stop_child(child)
         self.start(name, child.command, child.environment)
 
     def pid(self, name: str) -> int:
@@ -307,7 +313,7 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _signals_held(self) -> Iterator[None]:
-        """Answer a signal only after the block: between fork and the note of it, a child would be forgotten."""
+        """Answer a signal only after the block, where raising inside it would lose a child or keep a lock."""
         self._holding_signals = True
         try:
             yield

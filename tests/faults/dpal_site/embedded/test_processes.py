@@ -68,6 +68,41 @@ def test_a_signal_stops_children_grandchildren_and_own_servers(tmp_path, number,
     assert EmbeddedValkey(tmp_path / "var" / "valkey").status == "stopped"
 
 
+class LockWithSignal:
+    """A lock during whose first acquisition a Ctrl-C arrives."""
+
+    def __init__(self, lock):
+        self.lock, self.pending = lock, True
+
+    def acquire(self, *args):
+        taken = self.lock.acquire(*args)
+        if self.pending:
+            self.pending = False
+            os.kill(os.getpid(), signal.SIGINT)
+        return taken
+
+    def release(self):
+        self.lock.release()
+
+    def __enter__(self):
+        # What `wait` does without a timeout: where the lock stayed held, it would never return.
+        assert self.lock.acquire(timeout=5)
+
+    def __exit__(self, *error):
+        self.lock.release()
+
+
+@pytest.mark.parametrize("poll", ["check_running", "ended"])
+def test_a_signal_amid_a_poll_still_stops_the_child(tmp_path, poll):
+    with pytest.raises(KeyboardInterrupt), Supervisor(tmp_path, grace_seconds=0.3) as site:
+        site.start("polite", POLITE)
+        polite = site.pid("polite")
+        child = site._children["polite"].process
+        child._waitpid_lock = LockWithSignal(child._waitpid_lock)
+        getattr(site, poll)()
+    assert all_gone([polite])
+
+
 def test_a_server_that_ran_before_keeps_running(tmp_path):
     valkey = EmbeddedValkey(tmp_path / "var" / "valkey")
     valkey.start()
