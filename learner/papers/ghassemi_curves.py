@@ -95,6 +95,10 @@ def banded(name: str, x: Sequence[float], curve: Json, what: str = "errors") -> 
     return PaperSeries(name, x, curve[what], [4 * error for error in errors])
 
 
+# Numbers of labels that the page tabulates; the chart and the JSON have all.
+TABLED_LABELS = frozenset({100, 500, 2000})
+
+
 class Curves(Experiment):
     sample: ClassVar[str]
 
@@ -240,16 +244,27 @@ class Curves(Experiment):
         )
 
     def tables(self, result: Json) -> list[PaperTable]:
+        places = [place for place, labels in enumerate(result["labels"]) if labels in TABLED_LABELS]
         rows = [
-            [name, *(shown(point) for point in curve["at_labels"]), shown(curve["final"]), f"{curve['labels'][-1]:.0f}"]
+            [
+                name,
+                *(shown(curve["at_labels"][place]) for place in places),
+                shown(curve["final"]),
+                f"{curve['labels'][-1]:.0f}",
+            ]
             for name, curve in result["curves"].items()
         ]
-        empty = [""] * len(result["labels"])
+        empty = [""] * len(places)
         rows += [
             [name, *empty, shown(result[name]), str(self.settings["steps"])] for name in ("dperm", "non-private batch")
         ]
         rows.append(["majority class", *empty, f"{result['majority']:.3f}", "0"])
-        header = ["design", *(f"{labels} labels" for labels in result["labels"]), "end of stream", "labels bought"]
+        header = [
+            "design",
+            *(f"{result['labels'][place]} labels" for place in places),
+            "end of stream",
+            "labels bought",
+        ]
         return [PaperTable("Test error, mean and standard error of the mean", header, rows)]
 
     def charts(self, result: Json) -> list[PaperFigure]:

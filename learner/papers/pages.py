@@ -19,7 +19,9 @@ HALVES = (
 
 def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
     """Write the page and the figures of a paper; experiments without a result are named as not run."""
-    lines = [f"# {paper.citation}", "", "Made by `make reproduce`; do not edit.", ""]
+    lines = [f"# {paper.citation}", "", f"Made by `make reproduce PAPER={paper.name}`; do not edit.", ""]
+    if any("halves" in kept for kept in results.values()):
+        lines += [f"Where the halves of the seeds are judged too, an answer {HALVES}", ""]
     if paper.unsound:
         lines += ["Run here as published, without the guarantee it claims, and impossible to choose in a project:", ""]
         lines += [f"- {text}" for text in paper.unsound] + [""]
@@ -41,22 +43,18 @@ def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -
     lines = [
         "# The five papers, reproduced",
         "",
-        "Made by `make reproduce`; do not edit. Every page says with which settings, seeds and runs. Each answer is a "
-        "stated rule applied to the figures.",
+        "Made by `make reproduce`; do not edit. Each answer is a rule applied to the figures. The page of a paper has "
+        "claims, figures, rules, settings, seeds and dates.",
         "",
-        f"Where a page judges the halves of its seeds too, an answer {HALVES}",
-        "",
-        "| paper | experiment | claim | our figure | holds |",
+        "| paper | experiment | claims that hold | do not hold | not decided |",
         "|---|---|---|---|---|",
     ]
     for paper, results in papers:
         for experiment in paper.experiments:
             if experiment.name in results:
-                lines += [
-                    f"| [{paper.name}]({paper.name}.md) | {experiment.title} | {claim['claim']} | {claim['ours']} "
-                    f"| {ANSWER[claim['holds']]} |"
-                    for claim in experiment.answers(results[experiment.name])
-                ]
+                answers = [claim["holds"] for claim in experiment.answers(results[experiment.name])]
+                counts = " | ".join(str(answers.count(answer)) for answer in ANSWER)
+                lines.append(f"| [{paper.name}]({paper.name}.md) | {experiment.title} | {counts} |")
     index.write_text("\n".join(lines) + "\n" + by_hand, encoding="utf-8")
 
 
@@ -71,11 +69,11 @@ def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:
     if costs:
         lines += ["What the sound version costs:", ""] + [f"- {cost}" for cost in costs] + [""]
     settings = json.dumps(kept["settings"], sort_keys=True)
-    seeds = ", ".join(str(seed) for seed in kept["seeds"])
     lines += [
         f"Settings: `{settings}`",
         "",
-        f"Seeds {seeds}; {kept['runs']} runs; {kept['seconds']:.0f} s of processor; {_versions(kept)}. "
+        f"Seeds {_range(kept['seeds'])}; {kept['runs']} runs; {kept['date']}; {kept['seconds']:.0f} s of processor; "
+        f"{_versions(kept)}. "
         f"[Figures as JSON]({folder.name}/{experiment.name}.json)",
         "",
     ]
@@ -88,7 +86,7 @@ def _claims(claims: Sequence[Json]) -> list[str]:
     for row in claims:
         halves = f" {', '.join(ANSWER[half] for half in row['halves'])} |" if halved else ""
         lines.append(f"| {row['claim']} | {row['ours']} | {ANSWER[row['holds']]} |{halves} {row['rule']} |")
-    return [*lines, "", *([f"An answer {HALVES}", ""] if halved else [])]
+    return [*lines, ""]
 
 
 def _table(table: PaperTable) -> list[str]:
@@ -99,6 +97,13 @@ def _table(table: PaperTable) -> list[str]:
 def _chart(chart: PaperFigure, folder: Path) -> list[str]:
     save_chart(chart, folder / f"{chart.name}.svg")
     return [f"![{chart.title}. {chart.description}]({folder.name}/{chart.name}.svg)", ""]
+
+
+def _range(seeds: Sequence[int]) -> str:
+    """Return "1 to 20" for seeds that follow each other, else all of them."""
+    if len(seeds) > 3 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
 
 
 def _versions(kept: Json) -> str:

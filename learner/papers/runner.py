@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -114,6 +115,7 @@ class Reproduction:
             "settings_digest": experiment.digest,
             "seeds": list(experiment.seeds),
             "runs": experiment.runs,
+            "date": datetime.now(UTC).date().isoformat(),
             "seconds": round(sum(part["seconds"] for part in parts), 1),
             "versions": {"python": platform.python_version()}
             | {name: importlib.metadata.version(name) for name in LIBRARIES},

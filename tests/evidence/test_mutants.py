@@ -76,7 +76,7 @@ def test_names_are_distinct():
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
 
 
-def test_the_manual_names_every_fault_with_the_tests_that_notice():
+def test_the_manual_names_every_fault():
     """Written by `python -m tests.evidence.listing`."""
     assert PAGE.read_text(encoding="utf-8") == page()
 

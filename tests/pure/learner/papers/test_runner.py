@@ -152,7 +152,7 @@ def test_the_page_shows_claim_figure_answer_settings_seeds_and_cost(tmp_path: Pa
         "Not run.",
     ):
         assert text in page
-    assert "Coins are fair." in (tmp_path / "README.md").read_text()
+    assert "| [bernoulli1713](bernoulli1713.md) | Share of heads | 1 | 0 | 0 |" in (tmp_path / "README.md").read_text()
     assert str(tmp_path) not in page
 
 
@@ -173,7 +173,7 @@ def test_what_is_not_decided_is_said(tmp_path: Path, flips: dict[str, int], monk
     monkeypatch.setattr(Coins, "claims", lambda self, result: [Claim("Coins are fair.", "none", None, "weight")])
     reproduction(tmp_path, []).reproduce(["bernoulli1713"])
     assert "| Coins are fair. | none | not decided | weight |" in (tmp_path / "bernoulli1713.md").read_text()
-    assert "| Coins are fair. | none | not decided |" in (tmp_path / "README.md").read_text()
+    assert "| [bernoulli1713](bernoulli1713.md) | Share of heads | 0 | 0 | 1 |" in (tmp_path / "README.md").read_text()
 
 
 def test_each_half_of_twenty_seeds_answers_alone(
