@@ -5,7 +5,7 @@ import gzip
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from dpal.features.clipping import clip_rows
-from learner.simulation.reading import read_task
+from learner.simulation.reading import read_descriptions, read_task
 from learner.simulation.task import SimulationTask
 
 WORDS = Path(__file__).parents[1] / "descriptions"
@@ -29,14 +29,20 @@ class PublicTask:
     labels: tuple[int, ...]
     preset: str = "pool-experts"
     describe: str = ""
+    examples: int | None = None
 
     def task(self, folder: Path, data: Path, *, seeds: int, **changes: Any) -> SimulationTask:
         """Read the task; `folder` holds the files made of those in `data`."""
-        words = (WORDS / self.describe, data / "words" / self.describe)
-        described = {"describe": next(path for path in words if path.exists())} if self.describe else {}
         found = self.files(folder, data)
         values: dict[str, Any] = {"settings": {}, "label_counts": self.labels, "seeds": seeds} | changes
-        return read_task(found.pop("data"), **found, **described, **values)
+        task = read_task(found.pop("data"), **found, **values)
+        if not self.describe:
+            return task
+        words = (WORDS / self.describe, data / "words" / self.describe)
+        described = read_descriptions(next(path for path in words if path.exists()))
+        kept = {name: said for name, said in described.items() if name in task.classes}
+        first = {name: replace(said, examples=said.examples[: self.examples]) for name, said in kept.items()}
+        return replace(task, descriptions=first)
 
 
 def sms(folder: Path, data: Path) -> Files:
@@ -124,11 +130,20 @@ TASKS = {
     "ten digits": PublicTask(digits, (500, 1437)),
     "CLINC 2": PublicTask(intents(2), (50, 200)),
     "CLINC 10": PublicTask(intents(10), (100, 1000)),
+    "CLINC 10, five examples": PublicTask(intents(10), (100, 1000), describe="clinc150.json", examples=5),
+    "CLINC 10, ten examples": PublicTask(intents(10), (100, 1000), describe="clinc150.json", examples=10),
     "CLINC 50": PublicTask(intents(50), (500, 5000)),
+    "CLINC 50, five examples": PublicTask(intents(50), (500, 5000), describe="clinc150.json", examples=5),
+    "CLINC 50, ten examples": PublicTask(intents(50), (500, 5000), describe="clinc150.json", examples=10),
     "CLINC 77": PublicTask(intents(77), (770, 7700)),
+    "CLINC 77, five examples": PublicTask(intents(77), (770, 7700), describe="clinc150.json", examples=5),
+    "CLINC 77, ten examples": PublicTask(intents(77), (770, 7700), describe="clinc150.json", examples=10),
     "CLINC 150": PublicTask(intents(150), (1500, 15000)),
+    "CLINC 150, five examples": PublicTask(intents(150), (1500, 15000), describe="clinc150.json", examples=5),
+    "CLINC 150, ten examples": PublicTask(intents(150), (1500, 15000), describe="clinc150.json", examples=10),
     "SLURP 2": PublicTask(requests(whole=False, scenarios=("calendar", "email")), (70, 650)),
     "SLURP 18": PublicTask(requests(whole=False), (180, 2900)),
+    "SLURP 18, five examples": PublicTask(requests(whole=False), (180, 2900), describe="slurp18.json", examples=5),
     "SLURP 18, ten examples": PublicTask(requests(whole=False), (180, 2900), describe="slurp18.json"),
     "SLURP 60": PublicTask(requests(whole=True), (600, 2900)),
     "SLURP 60, five examples": PublicTask(requests(whole=True), (600, 2900), describe="slurp60.json"),
