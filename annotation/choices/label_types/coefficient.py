@@ -1,6 +1,6 @@
-"""Krippendorff's alpha of single values: agreement beyond chance, for any distance between answers."""
+"""Krippendorff's alpha: agreement beyond chance, for any distance between answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -11,19 +11,23 @@ from numpy.typing import NDArray
 from annotation.choices.label_types.class_sets import places_of
 from privacy.wording import gettext_noop as _
 
-# Squared differences between the values that occur, shape (n, n), from the values and how often each is given.
-Differences = Callable[[Sequence[int], NDArray[np.float64]], NDArray[np.float64]]
+# Distances between two selections of the values that occur, shape (n, m), from the places of both.
+Between = Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]]
+# Values compared with all others at once: a thousand classes and a hundred thousand different sets stay within memory.
+BLOCK = 512
 
 
-def krippendorff_alpha(questions: Sequence[Sequence[int]], differences: Differences) -> float | None:
+def krippendorff_alpha(
+    questions: Sequence[Sequence[int]], distances: Callable[[Sequence[int], NDArray[np.float64]], Between]
+) -> float | None:
     r"""Return :math:`\alpha = 1 - D_o / D_e`: 1 where all agree, 0 for chance.
 
     Parameters
     ----------
     questions : sequence of sequences of int
         The answers to each question; one that has a single answer tells nothing and takes no part.
-    differences : callable
-        Squared differences between values, 0 on the diagonal.
+    distances : callable
+        From the values that occur and how often each is given, their (squared) distances; 0 from a value to itself.
 
     Returns
     -------
@@ -38,48 +42,33 @@ def krippendorff_alpha(questions: Sequence[Sequence[int]], differences: Differen
     if not paired:
         return None
     values = sorted({value for answers in paired for value in answers})
-    if len(values) == 1:
-        return 1.0
-    places = {value: place for place, value in enumerate(values)}
-    coincidences = np.zeros((len(values), len(values)))
-    for answers in paired:
-        counts = np.bincount([places[value] for value in answers], minlength=len(values)).astype(np.float64)
-        given = np.flatnonzero(counts)
-        own = counts[given]
-        coincidences[np.ix_(given, given)] += (np.outer(own, own) - np.diag(own)) / (len(answers) - 1)
-    totals = coincidences.sum(axis=0)
-    apart = differences(values, totals)
-    observed = float((coincidences * apart).sum())
-    expected = float(totals @ apart @ totals - totals @ apart.diagonal()) / (totals.sum() - 1)
+    place_of = {value: place for place, value in enumerate(values)}
+    places = [np.array([place_of[value] for value in answers], dtype=np.intp) for answers in paired]
+    totals = np.bincount(np.concatenate(places), minlength=len(values)).astype(np.float64)
+    between = distances(values, totals)
+    everything = np.arange(len(values), dtype=np.intp)
+    observed = sum(float(between(own, own).sum()) / (len(own) - 1) for own in places)
+    blocks = (everything[start : start + BLOCK] for start in range(0, len(values), BLOCK))
+    expected = sum(float(totals[rows] @ between(rows, everything) @ totals) for rows in blocks) / (totals.sum() - 1)
     return 1.0 if expected == 0 else 1 - observed / expected
 
 
-def nominal(values: Sequence[int], totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Take all different values to be equally far apart."""
-    return 1.0 - np.eye(len(values))
+def nominal(values: Sequence[int], totals: NDArray[np.float64]) -> Between:
+    return lambda rows, columns: (rows[:, None] != columns[None, :]).astype(np.float64)
 
 
-def ordinal(values: Sequence[int], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+def ordinal(values: Sequence[int], totals: NDArray[np.float64]) -> Between:
     """Take values to be as far apart as answers lie between them, half of their own counted."""
-    before = np.cumsum(totals) - totals / 2
-    squared: NDArray[np.float64] = (before[:, None] - before[None, :]) ** 2
-    return squared
+    before: NDArray[np.float64] = np.cumsum(totals) - totals / 2
+    return lambda rows, columns: (before[rows][:, None] - before[columns][None, :]) ** 2
 
 
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """A measure of agreement: its name, and its value over the answers to each question, None without any pair."""
-
-    label: str
-    of: Callable[[Sequence[Sequence[int]]], float | None]
-
-
-NOMINAL: Final = Coefficient(_("Krippendorff's alpha"), partial(krippendorff_alpha, differences=nominal))
-ORDINAL: Final = Coefficient(_("Krippendorff's alpha, ordinal"), partial(krippendorff_alpha, differences=ordinal))
-
-
-# Sets compared with all others at once: a thousand classes and a hundred thousand different sets stay within memory.
-BLOCK = 512
+def masi(values: Sequence[int], totals: NDArray[np.float64]) -> Between:
+    sets = [places_of(value) for value in values]
+    members = np.zeros((len(sets), 1 + max((places[-1] for places in sets if places), default=0)), dtype=np.float32)
+    for row, chosen in enumerate(sets):
+        members[row, list(chosen)] = 1.0
+    return lambda rows, columns: masi_distances(members[rows], members[columns])
 
 
 def masi_distances(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -104,51 +93,16 @@ def masi_distances(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDA
     return distances
 
 
-def masi_alpha(questions: Sequence[Sequence[int]]) -> float | None:
-    r"""Return :math:`\alpha = 1 - D_o / D_e` over sets, given by their numbers: 1 where all agree, 0 for chance.
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A measure of agreement: its name, and its value over the answers to each question, None without any pair."""
 
-    Parameters
-    ----------
-    questions : sequence of sequences of int
-        The answers to each question; one that has a single answer tells nothing and takes no part.
-
-    Returns
-    -------
-    float or None
-        None where no question has two answers; 1 where all answers are the same, since nothing is left to compare.
-
-    References
-    ----------
-    .. [1] Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
-    """
-    paired = [answers for answers in questions if len(answers) > 1]
-    if not paired:
-        return None
-    values = sorted({value for answers in paired for value in answers})
-    places = {value: place for place, value in enumerate(values)}
-    members = _members(values)
-    totals = np.zeros(len(values))
-    observed = 0.0
-    for answers in paired:
-        own = np.array([places[value] for value in answers])
-        np.add.at(totals, own, 1.0)
-        observed += float(masi_distances(members[own], members[own]).sum()) / (len(own) - 1)
-    expected = sum(
-        float(totals[rows] @ masi_distances(members[rows], members) @ totals) for rows in _blocks(len(values))
-    ) / (totals.sum() - 1)
-    return 1.0 if expected == 0 else 1 - observed / expected
+    label: str
+    of: Callable[[Sequence[Sequence[int]]], float | None]
 
 
-MASI: Final = Coefficient(_("Krippendorff's alpha with the MASI distance of sets"), masi_alpha)
-
-
-def _members(values: Sequence[int]) -> NDArray[np.float32]:
-    sets = [places_of(value) for value in values]
-    members = np.zeros((len(sets), 1 + max((places[-1] for places in sets if places), default=0)), dtype=np.float32)
-    for row, chosen in enumerate(sets):
-        members[row, list(chosen)] = 1.0
-    return members
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, count, BLOCK))
+NOMINAL: Final = Coefficient(_("Krippendorff's alpha"), partial(krippendorff_alpha, distances=nominal))
+ORDINAL: Final = Coefficient(_("Krippendorff's alpha, ordinal"), partial(krippendorff_alpha, distances=ordinal))
+MASI: Final = Coefficient(
+    _("Krippendorff's alpha with the MASI distance of sets"), partial(krippendorff_alpha, distances=masi)
+)

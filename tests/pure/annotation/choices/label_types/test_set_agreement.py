@@ -8,7 +8,7 @@ from nltk.metrics.agreement import AnnotationTask
 from nltk.metrics.distance import masi_distance
 
 from annotation.choices.label_types.class_sets import number_of, set_members
-from annotation.choices.label_types.coefficient import masi_alpha, masi_distances
+from annotation.choices.label_types.coefficient import MASI, masi_distances
 
 sets = st.frozensets(st.integers(0, 4))
 
@@ -36,7 +36,7 @@ def test_alpha_by_its_definition(questions):
     n = len(everything)
     observed = sum(weight * masi(one, other) for one, other, weight in pairs) / n
     expected = sum(masi(one, other) for one, other in permutations(everything, 2)) / (n * (n - 1))
-    found = masi_alpha([[number_of(each) for each in q] for q in questions])
+    found = MASI.of([[number_of(each) for each in q] for q in questions])
     assert found == pytest.approx(1 - observed / expected if expected else 1.0)
 
 
@@ -47,4 +47,4 @@ def test_as_another_library_has_it():
     questions = [[each or frozenset({9}) for each in q] for q in questions]
     data = [(person, task, each) for task, q in enumerate(questions) for person, each in enumerate(q)]
     other = AnnotationTask(data=data, distance=masi_distance).alpha()
-    assert masi_alpha([[number_of(each) for each in q] for q in questions]) == pytest.approx(other, abs=0.01)
+    assert MASI.of([[number_of(each) for each in q] for q in questions]) == pytest.approx(other, abs=0.01)
