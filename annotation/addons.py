@@ -21,7 +21,6 @@ class AddonConfig(AppConfig):
     numbers: ClassVar[Mapping[str, str | Promise]] = {}
 
     def ready(self) -> None:
-        """Add panels, and words and pages for the log."""
         from annotation.budget.action_words import NUMBERS, SENTENCES  # noqa: PLC0415 - tables are known by now
         from annotation.templatetags.addons import PANELS  # noqa: PLC0415 - as above
         from annotation.work.services.history import NOTED_APPS  # noqa: PLC0415 - tables are known by now

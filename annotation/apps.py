@@ -11,7 +11,6 @@ class AnnotationConfig(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
-        """Let migrations note the choices there are, and memberships follow Django's groups."""
         from django.contrib.auth.models import Group, User  # noqa: PLC0415  # tables are known by now
 
         from annotation import signals  # noqa: PLC0415  # as above

@@ -24,7 +24,6 @@ class PageRenderer(RendererHTML):
         return f"</{self._level(tokens[idx])}>\n"
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Open a table in a part called after the heading above it."""
         part = Token("part", "div", 1, attrs={"class": "scroll", "tabindex": "0", "role": self.scrolled})
         part.attrSet("aria-label", env.get("above", ""))
         return f"<div{self.renderAttrs(part)}><table>\n"
@@ -33,7 +32,6 @@ class PageRenderer(RendererHTML):
         return "</table></div>\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Write code as this site shows examples."""
         code = Token("text", "", 0, content=tokens[idx].content)
         return f'<pre class="example" tabindex="0"><code>{self.text([code], 0, options, env)}</code></pre>\n'
 

@@ -111,7 +111,6 @@ def site_midnight() -> datetime:
 
 
 def midnight() -> datetime:
-    """Return when today began, by the viewer's time zone."""
     return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
 
 
@@ -243,8 +242,6 @@ def guess_of(assignment: Assignment) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Class of a question by a released model, and how sure the model is."""
-
     choice: int
     name: str
     percent: int
@@ -269,7 +266,6 @@ def question_of(assignment: Assignment) -> Question:
 
 
 def shown_of(project: Project, query: Query, *, image_url: str) -> Question:
-    """Return what a question shows, an image under the address the viewer may open."""
     # A question that came through the gate has no record to look at, whatever the project says.
     if query.record is None:
         return Question(text=query.text)

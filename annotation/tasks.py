@@ -38,7 +38,6 @@ def resend_stalled_jobs_task() -> None:
 
 @shared_task
 def look_again_task() -> None:
-    """Look at a share of the projects, whatever was missed."""
     looks.look_again()
 
 
@@ -49,21 +48,18 @@ def forget_read_uploads_task() -> None:
 
 @shared_task
 def forget_old_drafts_task() -> None:
-    """Throw away uploads and new projects that nobody came back to."""
     drafts.forget_old_drafts()
     openings.forget_old_drafts()
 
 
 @shared_task
 def forget_unowned_files_task() -> None:
-    """Delete files of uploads whose receiver died before it had stored them, and of exports whose time is over."""
     retention.forget_unowned_files()
     exports.forget_exports()
 
 
 @shared_task
 def return_expired_leases_task() -> None:
-    """Give questions whose annotator went away to somebody else."""
     queue.return_expired_leases()
 
 
@@ -84,7 +80,6 @@ def export_labels_task(*, job_id: str) -> None:
 
 @shared_task
 def forget_old_posts_task() -> None:
-    """Delete what is left of posts that were examined long ago, and answers whose keys have lapsed."""
     streams.forget_old_posts()
     idempotency.forget_old_answers()
 

@@ -16,8 +16,6 @@ MOST_MISSED = 4
 
 
 class WatchedConsumer(Consumer):
-    """Consumer that is asked through the broker whether it still hears anything."""
-
     def start(self) -> None:
         ended = threading.Event()
         threading.Thread(target=self._watch, args=(ended,), name="watch of the consumer", daemon=True).start()

@@ -101,14 +101,12 @@ def _names(release: ModelRelease) -> dict[str, str]:
 
 
 def _offered(request: HttpRequest, slug: str) -> list[ModelRelease]:
-    """Return what can be fetched of a project, newest first."""
     releases = selectors.releases_of(selectors.projects_with_models(request.user).get(slug=slug))
     return [one for one in releases if not one.is_buried and one.state != ReleaseState.CANDIDATE]
 
 
 @with_token
 def models(request: HttpRequest) -> HttpResponseBase:
-    """List the newest release of each project, as far as `search` or `author` do not leave it out."""
     if request.GET.get("author", OWNER) != OWNER:
         return JsonResponse([], safe=False)
     projects = selectors.projects_with_models(request.user).filter(slug__icontains=request.GET.get("search", ""))
@@ -123,7 +121,6 @@ def _newest(project: Project) -> ModelRelease | None:
 
 @with_token
 def refs(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """List `main`, and each version as a tag."""
     tags = [
         {"name": f"v{one.version}", "ref": f"refs/tags/v{one.version}", "targetCommit": commit_of(one)}
         for one in _offered(request, slug)
@@ -135,7 +132,6 @@ def refs(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 @with_token
 def commits(request: HttpRequest, slug: str, revision: str) -> HttpResponseBase:
-    """List the versions up to a revision, newest first."""
     last = _found(request, slug, revision)
     body = [
         {

@@ -16,8 +16,6 @@ class Heartbeat(models.Model):
 
 
 class SentTask(models.Model):
-    """A periodic task that waits for a worker."""
-
     name = models.CharField(primary_key=True, max_length=80)
     sent_at = models.DateTimeField()
 

@@ -104,7 +104,6 @@ _ELSEWHERE: Final[Mapping[str, Mapping[Reads, str]]] = {
 
 
 def elsewhere() -> Table:
-    """Return what is read beyond answers and pages: files, headers, messages, logs, metrics."""
     return {
         place: {reads: names.split() for reads, names in declared.items()}
         for places, declared in _ELSEWHERE.items()

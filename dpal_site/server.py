@@ -185,8 +185,6 @@ def serve(listener: socket.socket, application: Any, *, threads: int) -> None:
 
 
 class Master:
-    """Keeps processes that serve: starts them, replaces those that end, and ends them."""
-
     def __init__(self, listener: socket.socket, application: Any, *, workers: int, threads: int) -> None:
         self._listener, self._application, self._threads, self._wanted = listener, application, threads, workers
         self._workers: set[int] = set()

@@ -38,7 +38,6 @@ def client_wheel() -> tuple[str, bytes]:
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """List the package's one file with its digest."""
     name, content = client_wheel()
     address, digest = reverse("wheel:file", args=[name]), hashlib.sha256(content).hexdigest()
     if request.accepts(JSON_FORM) and not request.accepts("text/html"):

@@ -32,8 +32,6 @@ class EndpointFault(AnnotationError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Address of a language model, its name there, and its key."""
-
     url: str
     model: str
     key: str = field(default="", repr=False)

@@ -10,8 +10,6 @@ from annotation.models.quality import Machine
 
 
 class MachineAnnotator(NumberedModel):
-    """The language model that answers under a project's machine account."""
-
     machine = models.OneToOneField(Machine, models.CASCADE, related_name="language_model")
     requests = models.PositiveIntegerField(default=0, help_text=_("Sent so far, counted before each is sent."))
     unusable = models.PositiveIntegerField(default=0, help_text=_("Replies that named no class."))

@@ -61,6 +61,5 @@ def _compared_with_people(project: Project, machine_id: int) -> tuple[int, int]:
 
 
 def machine_facts(project: Project) -> object:
-    """Return what changes whenever the figures of a project's machine do."""
     found = MachineAnnotator.objects.filter(machine__project=project)
     return list(found.values_list("requests", "unusable", "tokens", "faults"))

@@ -12,12 +12,9 @@ from annotation import addons
 
 
 class SparkConfig(addons.AddonConfig):
-    """Application configuration of Spark and of tables as clusters keep them."""
-
     name = "addons.spark"
 
     def ready(self) -> None:
-        """Offer the cluster's engines, and read Iceberg tables."""
         from addons.spark import services  # noqa: PLC0415 - tables are known by now
         from addons.spark.iceberg import iceberg_table  # noqa: PLC0415 - as above
         from annotation.data.services.registered import FORMATS  # noqa: PLC0415 - as above

@@ -88,7 +88,6 @@ def _answer(driver: Driver) -> tuple[bytes, int]:
 
 
 def batch_made(step: BatchStep, content: bytes) -> bytes:
-    """Return what a step makes of a batch, both as they are sent; executors run it."""
     try:
         return bytes(batch_bytes(_ready(step)(batch_of(content))))
     except Exception as error:  # noqa: BLE001 - whatever it is, its words may quote a row

@@ -139,7 +139,6 @@ def main() -> None:
 
 
 def open_session(master: str, folder: Path, packages: Iterable[str] = KERNEL) -> "SparkSession":
-    """Reach the cluster, hand it the site's code, and see that an executor runs it under the same libraries."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
 
     builder = SparkSession.builder.master(master)
@@ -190,7 +189,6 @@ def look(session: "SparkSession", reader: FileReader, file: PoolFile) -> None:
 
 
 def run_counting(session: "SparkSession", job: dict[str, Any], answers: Answers) -> pa.Table:
-    """Run one job, saying meanwhile how much of the pool is read."""
     files = [PoolFile(**each) for each in job["files"]]
     rows = sum(file.row_count for file in files)
     gate = gate_told(job["gate"])
@@ -256,7 +254,6 @@ def counts_frame(session: "SparkSession", steps: Steps) -> "DataFrame":
 
 
 def error_name(error: BaseException) -> str:
-    """Return the class of what went wrong, on whichever host."""
     found = re.search(rf"{FAILED_WITH}(\w+)", str(error))
     return found[1] if found else type(error).__name__
 

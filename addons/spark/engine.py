@@ -66,7 +66,6 @@ class SparkEngine:
 
     @contextmanager
     def opened(self, gate: CountingGate, tell: Tell) -> Iterator[None]:
-        """Start a driver that has reached the cluster and seen an executor run; end it afterwards."""
         _refuse_unknown(gate)
         with driver_of_a_job(self._master, tell, needs=self._reader.needs) as self._driver:
             try:
@@ -112,8 +111,6 @@ def _refuse_unknown(gate: CountingGate) -> None:
 
 
 class Driver:
-    """The driver's process, spoken to through its standard input and output."""
-
     def __init__(self, folder: str) -> None:
         environment = engine_environment(*CLUSTER_PREFIXES)
         # Executors run the same interpreter where nothing else is said: they have the site's image, or its environment.

@@ -137,8 +137,6 @@ def _as_damaged() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class IcebergSnapshot:
-    """A snapshot as a registration notes it: table, number, and the ids of its columns."""
-
     table: str
     snapshot: int
     text_id: int

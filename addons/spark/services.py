@@ -33,7 +33,6 @@ def gate_engine(dataset: Dataset, files: Sequence[TableFile] | None) -> GateEngi
 
 
 def batch_engine(featurizer: Featurizer, host: BatchEngine) -> BatchEngine | None:
-    """Return the engine that makes features of large uploads, where a row takes its time."""
     return SparkBatches(settings.SPARK_MASTER, host) if settings.SPARK_MASTER and featurizer.worth_a_cluster else None
 
 

@@ -61,7 +61,6 @@ class Steps:
         return _quiet(self._capped, pairs)
 
     def count(self, rows: pa.Table) -> pa.Table:
-        """Add up the text rows of one share and return those that reach the minimum."""
         return _quiet(self._counted, rows)
 
     def _digests(self, numbers: BatchStream) -> BatchStream:
@@ -101,7 +100,6 @@ def seen(reader: FileReader, file: PoolFile, numbers: BatchStream) -> BatchStrea
 
 
 def versions(batches: BatchStream) -> BatchStream:
-    """Yield what counts here: the versions of Python, numpy and Arrow."""
     for _ in batches:
         found = " ".join((".".join(map(str, sys.version_info[:3])), np.__version__, pa.__version__))
         yield pa.record_batch([pa.array([found])], names=["found"])

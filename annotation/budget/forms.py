@@ -227,7 +227,6 @@ class MembershipForm(forms.Form):
             del self.fields["records_per_person"]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse what has no conversion, by the rule it breaks, beside the field that breaks it."""
         data: dict[str, Any] = super().clean() or {}
         population = self.managed.get(data.get("population", ""))
         number = data.get("records_per_person")

@@ -12,7 +12,6 @@ from annotation.models.history import Action
 
 
 def changes_in(project: Project) -> QuerySet[Any]:
-    """Return changes of the configuration, newest first, with the `version` each made."""
     place = Window(RowNumber(), order_by=F("pk").asc())
     return project.changes.annotate(version=place + 1).order_by("-pk")
 

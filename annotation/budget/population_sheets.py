@@ -67,7 +67,6 @@ class SharingTerms:
 
     @property
     def declares_number(self) -> bool:
-        """True if the owner has to say how many records of one person the project holds at most."""
         return self.unit != "contributor"
 
 
@@ -122,7 +121,6 @@ def left_words(population: BudgetAccount) -> str:
 
 
 def membership_like(project: Project, user: User) -> dict[str, Any]:
-    """Return what is chosen of a population for a new project that stands beside one, as far as the person may."""
     quota = quota_of(project.pool_account)
     if quota is None or not populations_of(user).filter(pk=quota.population.pk).exists():
         return {}

@@ -128,7 +128,6 @@ def open_population(
     owner: User,
     second: User,
 ) -> BudgetAccount:
-    """Open a population with its first two managers, of whom neither raises its limit alone."""
     if second.pk == owner.pk or not second.is_active:
         raise LimitRequestRefused("Name another person as the second manager, who can log in.")
     with transaction.atomic():
@@ -143,7 +142,6 @@ def open_population(
 def add_project(
     *, population: BudgetAccount, project: Project, records_per_person: int | None, actor: User
 ) -> list[BudgetAccount]:
-    """Let a project belong to a population for good, with what it has spent so far."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if records_per_person is not None and locked.pool_account.unit == "record":

@@ -217,7 +217,6 @@ LEVEL_CHOICES: Final = [
 
 
 def plain_meaning(epsilon: float, delta: float) -> str:
-    """Say what a limit lets anybody conclude about one record or person, whatever they know and compute."""
     bounds = reading(epsilon, delta)
     return gettext(
         "Somebody who knows everything but whether one is in, and thinks it as likely as not, guesses rightly at most "
@@ -245,7 +244,6 @@ def _guess(epsilon: float, delta: float) -> str:
 
 
 def delta_advice(delta: float, people: int) -> str:
-    """Say whether delta is as small as guidance wants it for so many records or people."""
     numbers = {
         "delta": delta_words(delta),
         "most": delta_words(recommended_delta(people)),

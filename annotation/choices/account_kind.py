@@ -28,7 +28,6 @@ def filter_of(settings: Mapping[str, Any]) -> FilterName:
 
 
 def releases_payable(settings: Mapping[str, Any], kind: FilterName) -> int:
-    """Return how many releases an account of this kind pays for under its limit."""
     release = _release_of(settings)
     if release is None:
         return 0
@@ -43,7 +42,6 @@ def releases_payable(settings: Mapping[str, Any], kind: FilterName) -> int:
 
 
 def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
-    """Return the rules that settings break on an account of this kind, which was charged already, by field."""
     if filter_name != "zcdp":
         return {}
     if not _sums_in_rho(settings):

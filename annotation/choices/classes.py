@@ -45,7 +45,6 @@ USED: Final = _("A training has learned under this merge, and a model stays as i
 
 
 def merge_hindrance(settings: Mapping[str, Any]) -> str:
-    """Say why no class of a project counts as another one; empty where one may."""
     if settings["oracle"] == "crowd":
         return MERGE_BEHIND_GATE
     if settings["arrival"] == "stream":
@@ -344,7 +343,6 @@ class FurtherClass:
 
 
 def growth_hindrance(settings: Mapping[str, Any]) -> str:
-    """Say why the classes that people are asked with, or that was paid for, stay as they are; empty where they grow."""
     if settings["oracle"] == "crowd":
         return CROWD
     if settings["arrival"] == "stream":

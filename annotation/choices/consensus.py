@@ -11,15 +11,8 @@ from privacy.mechanisms.randomness import RandomSource
 class Agreement:
     """The answer that several come to.
 
-    Attributes
-    ----------
-    choice : int
-        Position of the class in the project's list, or number of a set of classes, >= 0.
-    votes : int
-        Number of answers counted, >= 1.
-    agreeing : int
-        Number of answers that name `choice`, >= 1; of sets of classes, that have the majority's opinion of the class
-        they are most divided about.
+    `agreeing` of `votes` answers name `choice`; of sets of classes, they have the majority's opinion of the class they
+    are most divided about.
     """
 
     choice: int
@@ -48,18 +41,6 @@ def plurality(choices: Sequence[int], *, rng: RandomSource) -> int:
 
     A function of this question's answers and of coins alone: what a randomised response needs, since a question that
     asked for another opinion would tell outsiders that its first answers differ.
-
-    Parameters
-    ----------
-    choices : sequence of int
-        One class position per person, shape (n_answers,).
-    rng : RandomSource
-        Source of the coin.
-
-    Raises
-    ------
-    ValueError
-        If there is no answer at all.
     """
     if not choices:
         raise ValueError("choices must hold at least one answer, got none")

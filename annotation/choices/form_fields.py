@@ -161,7 +161,6 @@ def kind_field(kind: Kind, offered: list[tuple[str, str]]) -> forms.ChoiceField:
 
 
 def setting_label(name: str) -> str:
-    """Return what a declared setting is called, in the reader's language; empty where none is declared so."""
     declared = CATALOGUE.parameters().get(name)
     if declared is not None:
         return gettext(declared.label)

@@ -176,7 +176,6 @@ def all_gate_fields() -> tuple[str, ...]:
 
 
 def other_gate_fields(kind: str) -> set[str]:
-    """Name the settings of other kinds of gate, which a project with this kind leaves empty."""
     return own_gate_parameters().keys() - {*gate_fields(kind)}
 
 
@@ -189,7 +188,6 @@ def gate_choice(settings: Mapping[str, Any]) -> GateChoice:
 
 
 def gate_from(settings: Mapping[str, Any]) -> CountingGate:
-    """Return the mechanism of a project's gate; `ValueError` where its settings describe none."""
     return gate_choice(settings).gate(unit_of(settings))
 
 
@@ -199,5 +197,4 @@ def run_event(settings: Mapping[str, Any]) -> GateEvent:
 
 
 def first_event(settings: Mapping[str, Any]) -> Event:
-    """Return the event of a project's first upload through its gate; `ValueError` where there is no gate."""
     return gate_choice(settings).event(unit=unit_of(settings))

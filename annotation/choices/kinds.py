@@ -38,7 +38,6 @@ OF_ITS_KIND: Final = ("round_size", "overlap")
 
 
 def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> list[str]:
-    """Say what stands in the way of another oracle, arrival or preset; empty where nothing does."""
     if (project.oracle, project.arrival, project.preset) == (oracle, arrival, preset):
         return []
     if is_charged(project):
@@ -105,7 +104,6 @@ def _where_unsaid(name: str) -> Any:
 
 
 def broken_by_data(project: Project, wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rule that rows which are there already break under other settings, by field."""
     if wanted["data_kind"] != project.data_kind and Dataset.objects.filter(project=project, row_count__gt=0).exists():
         return {"data_kind": _("Records of another kind were read: this kind of project takes none like them.")}
     return {}

@@ -18,17 +18,8 @@ from privacy.wording import gettext_noop as _
 class Batch:
     """Slots of one update.
 
-    Attributes
-    ----------
-    number : int
-        Its place among the batches, from 1.
-    slots : tuple of int
-        Slots whose records were selected, in order; possibly none where selection is hidden.
-    end : int
-        The first slot after it.
-    denominator : int or None
-        The fixed public number a hidden sum is divided by; None where the number of labels is visible and
-        divides.
+    `slots` are the selected ones in order, possibly none where selection is hidden; `end` is the first slot after it.
+    A hidden sum is divided by the fixed public `denominator`, a visible one by the number of labels.
     """
 
     number: int
@@ -39,17 +30,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """State of a stream between two batches; everything a crash must not lose.
-
-    Attributes
-    ----------
-    next_slot : int
-        The first slot that was not examined: all before it were, each once.
-    closed : int
-        Batches closed so far.
-    open_slots : tuple of int
-        Selected slots of the batch that is still open.
-    """
+    """State of a stream between two batches; all slots before `next_slot` were examined, each once."""
 
     next_slot: int = 0
     closed: int = 0
@@ -139,7 +120,6 @@ class PolicyChoice(FreeChoice):
     hides_selection: ClassVar[bool] = False
 
     def labels_for_next_release(self, *, labels_at_last_release: int, labels_per_release: int) -> int:
-        """Return how many labels in total make the next release of a pool due."""
         if labels_at_last_release < 0:
             raise ValueError(f"labels_at_last_release must be >= 0, got {labels_at_last_release}")
         if labels_per_release < 1:
@@ -162,8 +142,6 @@ class PolicyChoice(FreeChoice):
 
 @dataclass(frozen=True)
 class WindowPolicy(PolicyChoice):
-    """So many records or questions at a time, which wait for answers for so long at most."""
-
     sound: ClassVar[Sound] = OF_STREAMS
 
     window_length: int = parameter(
@@ -300,8 +278,6 @@ class HiddenWindows(WindowPolicy):
 
 @dataclass(frozen=True)
 class PerRound(PolicyChoice):
-    """Whenever so many new labels have come in."""
-
     name: ClassVar[str] = "per_round"
     label: ClassVar[str] = _("pool: whenever a fixed number of new labels has come in")
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": NO_ROUNDS})
@@ -327,12 +303,10 @@ def policy_choice_of(settings: Mapping[str, Any]) -> PolicyChoice:
 
 
 def labels_of_first_model(settings: Mapping[str, Any]) -> int:
-    """Return how many questions must be done before the first model of a pool is trained by itself."""
     policy, each = policy_choice_of(settings), settings["labels_per_release"]
     return policy.labels_needed(labels_now=0, labels_at_last_release=0, labels_per_release=each)
 
 
 def policy_hides_selection(settings: Mapping[str, Any]) -> bool:
-    """Say whether by its policy alone nobody outside learns what a project asks about."""
     policy = chosen_policy(settings)
     return policy is not None and policy.hides_selection

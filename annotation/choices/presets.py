@@ -301,7 +301,6 @@ def _broken_feature_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def broken_other_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rules that the remaining choices break: how answers are randomised, what is said of the classes."""
     broken: dict[str, str] = {}
     for choice in CATALOGUE.chosen(settings):
         if choice.kind in OTHER_KINDS:

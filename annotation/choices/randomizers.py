@@ -68,7 +68,6 @@ def answers_unit(settings: Mapping[str, Any]) -> str | None:
 
 
 def randomizes(settings: Mapping[str, Any]) -> bool:
-    """Say whether everybody outside reads responses drawn from what answers agree on."""
     choice = chosen_randomizer(settings)
     return choice is not None and choice.mechanism is not None
 

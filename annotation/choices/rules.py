@@ -29,7 +29,6 @@ def field_defaults() -> dict[str, Any]:
 
 
 def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rules about the choice of questions that a configuration of a pool breaks, by field."""
     selection = settings["selection"]
     choice = chosen_of(Kind.STRATEGY, settings)
     if choice is None:
@@ -41,7 +40,6 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rules about training that a configuration of a pool breaks, by field."""
     choice = chosen_of(Kind.ESTIMATOR, {Kind.ESTIMATOR.key: USUAL_ESTIMATOR, **settings})
     if choice is None:
         rule = as_message("A release needs an estimator that adds noise; its twins without noise are no choice.")
@@ -103,7 +101,6 @@ def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
 
 
 def update_epsilon(settings: Mapping[str, Any]) -> float:
-    """Return what one update of a stream of noisy batches is meant to cost."""
     trained = chosen_estimator(settings)
     epsilon = None if trained is None else trained.of(settings).epsilon
     if epsilon is None:
@@ -186,7 +183,6 @@ class FoundInPool(Protocol):
 
 
 def no_start_before(settings: Mapping[str, Any]) -> str:
-    """Say why nothing can start before a project's features are found in its pool; empty where they are not."""
     choice = chosen_of(Kind.FEATURES, settings)
     return choice.no_start if isinstance(choice, FoundInPool) else ""
 

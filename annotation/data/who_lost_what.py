@@ -62,7 +62,6 @@ class PersonLosses:
 
 
 def who_lost_what(*, name: str) -> PersonLosses:
-    """Return the projects, accounts and limits that cover a contributor of this name."""
     contributor = pseudonym_of(name)
     roles = (DatasetRole.POOL, DatasetRole.CHARGED_START)
     theirs = Q(pk__in=Record.objects.filter(contributor=contributor).values("dataset"))

@@ -158,7 +158,6 @@ def levels(settings: Mapping[str, Any]) -> list[LikenessLevel]:
 
 
 def synthetic_log() -> Frequencies:
-    """Return how often texts are said in a made-up log of Zipf's law, which is about nobody."""
     weights = np.arange(1, SYNTHETIC_TEXTS + 1, dtype=np.float64) ** -ZIPF_EXPONENT
     said = np.maximum(1, np.rint(weights / weights.sum() * SYNTHETIC_RECORDS)).astype(np.int64)
     counts, texts = np.unique(said, return_counts=True)

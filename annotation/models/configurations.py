@@ -79,7 +79,6 @@ def read_ahead(configuration_ids: Iterable[uuid.UUID]) -> None:
 
 
 def remember(configuration_id: uuid.UUID, document: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Cache a document that is being stored under its new key."""
     if len(KNOWN) >= MOST_KNOWN:
         KNOWN.clear()
     # As it will be read.

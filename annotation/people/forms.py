@@ -117,8 +117,6 @@ def filled_in(platform: str) -> str:
 
 
 class ArrivalForm(forms.Form):
-    """Parameters of a platform about the person it sends, under each platform's names."""
-
     pid = forms.CharField(validators=[ID])
     study = forms.CharField(required=False, validators=[ID])
     session = forms.CharField(required=False, validators=[ID])
@@ -133,7 +131,6 @@ class ArrivalForm(forms.Form):
         return self.data.get("session") == PREVIEW
 
     def parameters(self) -> dict[str, str]:
-        """Return what came, under the platform's names, to be sent on with its signature."""
         signed = {TOKEN: self.signature} if self.signature else {}
         return {name: self.data[field] for field, name in self.names.items()} | signed
 

@@ -14,7 +14,6 @@ def person_of(request: HttpRequest) -> User:
 
 
 def network_address(request: HttpRequest) -> str:
-    """Return the network address that asks, seen through as many proxies as the site trusts."""
     address: str = get_adapter().get_client_ip(request)
     return address
 

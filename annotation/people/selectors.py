@@ -35,7 +35,6 @@ def _memberships_of(project: Project) -> QuerySet[Membership]:
 
 
 def project_people(project: Project) -> list[PersonRole]:
-    """Return who takes part and where each role comes from, in two statements."""
     sources: dict[tuple[int, str], list[str]] = defaultdict(list)
     rows = GroupRole.objects.filter(project=project, group__user__isnull=False).order_by("group__name")
     for user_id, role, name in rows.values_list("group__user", "role", "group__name"):

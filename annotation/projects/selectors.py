@@ -44,8 +44,6 @@ MODEL_SOURCES: Final[list[Callable[[Collection[int]], Mapping[int, CardModel]]]]
 
 @dataclass(frozen=True, slots=True)
 class ProjectCard:
-    """A project with what the person may do in it, and where it stands for who may know."""
-
     project: Project
     roles: tuple[str, ...]
     budgets: tuple[CardBudget, ...] = ()
@@ -62,7 +60,6 @@ class ProjectCard:
 
     @property
     def stands(self) -> bool:
-        """Whether the person may know what the project spent and released."""
         return bool(self.budgets)
 
 
@@ -93,13 +90,11 @@ def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:
 
 
 def project_card(project: Project) -> ProjectCard:
-    """Return where one project stands, as its card says it to managers and engineers."""
     models = {key: model for source in MODEL_SOURCES for key, model in source([project.pk]).items()}
     return ProjectCard(project, (), _budgets([project])[project.pk], models.get(project.pk))
 
 
 def _budgets(projects: Iterable[Project]) -> dict[int, tuple[CardBudget, ...]]:
-    """Return the accounts of each project, that of the pool first."""
     accounts = {
         project.pk: [account for account in (project.pool_account, project.labels_account) if account is not None]
         for project in projects

@@ -86,7 +86,6 @@ def _questions_answered(projects: Collection[Project], user: Person) -> Mapping[
 
 
 def encounters(projects: Collection[Project], user: Person) -> Mapping[int, int]:
-    """Count the contributors, or the gate's texts, that the person was shown."""
     # A crowd project links nobody to a contributor, not even here.
     found: dict[int, int] = {}
     crowds = [project.pk for project in projects if project.oracle == Oracle.CROWD]
@@ -128,8 +127,6 @@ LIMITS: Final[tuple[Bound, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """State of an annotator's queue, and until when it lasts where that is known."""
-
     asks: bool = False
     state: str = ""
     until: datetime | None = None

@@ -434,6 +434,5 @@ def _decide(request: HttpRequest, project: Project, query_id: int) -> None:
 @login_required
 @require_POST
 def undo_review(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take the last decision back and lease its question again, if no training has used it."""
     decisions.undo_review(project=_project(request, slug), person=person_of(request))
     return redirect("annotation:review", slug=slug)

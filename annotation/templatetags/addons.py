@@ -19,7 +19,6 @@ FACTS: Final[list[Callable[[Project], object]]] = []
 
 @register.simple_tag(takes_context=True)
 def addon_panels(context: Context, place: str) -> SafeString:
-    """Render what add-ons show at a place of a page, each with the page's own context."""
     assert context.template is not None
     engine = context.template.engine
     return format_html_join("", "{}", ((engine.get_template(name).render(context),) for name in PANELS.get(place, ())))

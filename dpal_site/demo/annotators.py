@@ -106,8 +106,6 @@ class Browser:
 
 
 class SimulatedAnnotator(threading.Thread):
-    """A person who labels whatever the projects ask until told to stop, and errs now and then."""
-
     def __init__(self, *, name: str, password: str, site: str, desks: Mapping[str, GivesAnswer], seed: int) -> None:
         super().__init__(name=name, daemon=True)
         self.answered = 0

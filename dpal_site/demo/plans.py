@@ -185,8 +185,6 @@ def labelled_texts(texts: Sequence[str], labels: Sequence[str]) -> UploadFile:
 
 
 class TextReader:
-    """Answers of a careful person to texts, however the gate has normalised them."""
-
     def __init__(self, known: Mapping[str, int]) -> None:
         normal = normalize_texts(pa.array(list(known), pa.large_string()), Normalizer("L1")).to_pylist()
         self._known = {_words(text): label for text, label in known.items()}

@@ -63,8 +63,6 @@ def is_label_page(path: str) -> bool:
 
 
 class PartMiddleware(Middleware):
-    """Let a view run only in the part of the site that serves it."""
-
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
         name = request.resolver_match.view_name if request.resolver_match else ""
         if not settings.SITE_PART or name in EVERYWHERE:

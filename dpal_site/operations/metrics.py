@@ -120,7 +120,6 @@ class SiteCollector(Collector):
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer a scraper that has the token, or one on this machine when no token is set."""
     if not _may_read(request):
         return HttpResponse("not for you\n", status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry()

@@ -78,8 +78,6 @@ def _person_id(request: HttpRequest) -> Any:
 
 
 class SecurityLogMiddleware(Middleware):
-    """Note what was refused, what was asked too often, and what changed who may do what."""
-
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         status = response.status_code

@@ -64,7 +64,6 @@ def learn_responses() -> str:
 
 
 def not_learned(settings: Mapping[str, Any]) -> str:
-    """Say why a project's estimator learns nothing from what its annotators are asked; empty where it does."""
     asked = chosen_of(Kind.LABEL_TYPE, {Kind.LABEL_TYPE.key: ChooseOne.name, **settings})
     learner = chosen_estimator(settings)
     if asked is None or learner is None or not issubclass(asked, LabelType) or asked.teaches in learner.learns:

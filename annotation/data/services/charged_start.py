@@ -51,7 +51,6 @@ def _training_of(project: Project) -> tuple[float | None, float]:
 
 
 def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseUser | None) -> BudgetAccount:
-    """Open the account of a private start, within the transaction that stores the upload."""
     # Two uploads at once wait for one another here.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     starts = Dataset.objects.filter(project=project, role=DatasetRole.CHARGED_START)

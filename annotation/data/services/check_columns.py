@@ -56,7 +56,6 @@ def refuse_telling_checks(*, project: Project, dataset: Dataset) -> None:
 
 
 def refuse_telling_pool(*, project: Project, mapping: Mapping[str, Any]) -> None:
-    """Refuse an upload to the pool whose columns tell its questions from the checks in use."""
     checks = GoldQuery.objects.filter(query__project=project, source=GoldSource.PUBLIC, retired_at=None)
     files = Dataset.objects.filter(pk__in=checks.exclude(query__record=None).values("query__record__dataset"))
     pools = [Beside.of(mapping), *(Beside.of(one) for one in _pools(project))]

@@ -175,8 +175,6 @@ WAITING = (QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryStat
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Traces of a contributor in a project, for the manager who is about to erase them."""
-
     records: int
     uploads: tuple[Dataset, ...]
     waiting_questions: int

@@ -92,7 +92,6 @@ class EncodedRows:
 
 
 def copy_encoded(dataset: Dataset, written: Iterable[WrittenFile], check: Callable[[], None]) -> None:
-    """Store the rows of files that `EncodedRows` wrote, in the caller's transaction."""
     with copied_into(RECORDS, RECORD_COLUMNS) as copy:
         writer = RecordWriter(copy, dataset_id=dataset.pk)
         for each in written:
@@ -139,7 +138,6 @@ def whole_numbers(values: Sequence[int]) -> list[pa.Array]:
 
 
 def as_jsonb(payload: dict[str, Any]) -> bytes:
-    """Return an object as the database's binary JSON is sent."""
     return JSONB_VERSION + json.dumps(payload).encode()
 
 

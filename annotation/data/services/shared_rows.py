@@ -152,7 +152,6 @@ def refuse_shared(dataset: Dataset, comparison: ComparedRows) -> None:
 
 
 def shared_records(*, project: Project, values: Sequence[Any], others: Iterable[int]) -> list[int]:
-    """Return the places of a stream's records that stand in these data of another role."""
     known = digests_of_sets(others)
     if not len(known):
         return []

@@ -55,7 +55,6 @@ def _refusing_without_room() -> Iterator[None]:
 
 
 def broken_start_rule(project: Project) -> str:
-    """Say why public examples cannot start the project's model; empty where they can."""
     if project.arrival != Arrival.STREAM:
         return ""
     if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():

@@ -32,7 +32,6 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the price, the unit and perhaps a pool."""
         parser.add_argument("--epsilon", type=float, default=1.0, help="price of the whole gate (default 1)")
         parser.add_argument("--delta", type=float, default=1e-6, help="price of the whole gate (default 1e-6)")
         parser.add_argument("--unit", choices=("record", "contributor"), default="record")
@@ -81,7 +80,6 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _runs(gate: KAnonymityGateEvent, windows: list[int]) -> list[dict[str, float]]:
-    """Return what a window of each length costs, and what its runs would cost one by one."""
     costs = [(window, ComposedGateWindowEvent(gate, window, 1).cost()) for window in windows]
     return [
         {"runs": window, "epsilon": cost.epsilon, "added_up": window * gate.epsilon, "delta": cost.delta}

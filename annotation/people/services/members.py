@@ -60,7 +60,6 @@ JOINED, LEFT = "group:joined", "group:left"
 
 
 def refuse_strangers(people: Iterable[int]) -> None:
-    """Refuse to put people into a group who came by a crowd platform."""
     if CrowdParticipant.objects.filter(user__in=people).exists():
         raise GroupRefused("Whoever came by a crowd platform is a stranger and joins no group.")
 

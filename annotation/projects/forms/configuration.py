@@ -70,7 +70,6 @@ def shown_fields(form: ChoosingForm) -> list[forms.BoundField]:
 
 
 def chosen_values(form: ChoosingForm, project: Project, frozen: Mapping[str, str]) -> dict[str, Any]:
-    """Return what was chosen, with the defaults of what the choices do not use."""
     values = form.values()
     hidden = field_defaults().keys() if project.arrival == Arrival.POOL else ()
     names = [*form.fields, *(name for name in hidden if name not in form.fields)]
@@ -125,12 +124,10 @@ def file_of(project: Project) -> dict[str, Any]:
 
 
 def copied_draft(project: Project, name: str) -> dict[str, Any]:
-    """Return the settings of a project as somebody would type them under another name."""
     return standing_values(project) | {"name": name[:LONGEST_NAME]}
 
 
 def parse_file(raw: bytes) -> ConfigurationFile:
-    """Read a file's bytes; see `read_file`."""
     if len(raw) > LARGEST:
         raise InvalidConfiguration(as_message("A configuration file has at most {size} bytes.", size=LARGEST))
     try:
@@ -146,7 +143,6 @@ def parse_file(raw: bytes) -> ConfigurationFile:
 
 
 def read_file(content: Any) -> ConfigurationFile:
-    """Return what a file asks for."""
     try:
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
@@ -224,7 +220,6 @@ def _typed(name: str, value: Any) -> Any:
 
 
 def setting_differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
-    """Return the settings in which two projects differ, with both values."""
     one, other = (file_of(project)["settings"] for project in (first, second))
     classes = form_class_of(first), form_class_of(second)
     names = [*ProjectForm.base_fields, *(name for each in classes for name in each.known_names())]
@@ -243,7 +238,6 @@ def can_stand_beside_random(project: Project) -> bool:
 
 
 def draft_of_random(project: Project) -> dict[str, Any]:
-    """Return the settings of a project as somebody would type them with random choice."""
     spent = spending_by_subject(project.pool_account)
     choosing = sum(nano_spent(line.epsilon_nano) for line in spent if line.name.startswith("round:"))
     releases = sum(line.name.startswith("release:") for line in spent)

@@ -193,7 +193,6 @@ class ProjectForm(forms.Form):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a combination without a proof at the field that breaks the rule."""
         values = self.values()
         if self.errors:
             self._tell_rules_of_their_own(values)
@@ -322,7 +321,6 @@ class ChoosingForm(ProjectForm):
         return [name for kind in LATER for name in parameter_names(kind) if name not in cls.base_fields]
 
     def offer_optional(self) -> None:
-        """Add a field for each kind of which a project may choose one or none, where there is one to choose."""
         for kind in OPTIONAL_KINDS:
             if offered := self.offered(kind):
                 self.fields[kind.key] = kind_field(kind, offered)
@@ -350,7 +348,6 @@ class ChoosingForm(ProjectForm):
         self.order_fields(sorted(self.fields, key=_place))
 
     def plan(self) -> None:
-        """Let settings that nobody typed follow the limit, the planned releases and the classes."""
         settings = {**self.initial, **self.chosen, "oracle": self.preset.oracle}
         settings.setdefault("data_kind", self.preset.data_kinds[0])
         settings["classes"] = str(settings.get("classes") or "").split("\n")
@@ -372,12 +369,10 @@ class ChoosingForm(ProjectForm):
                 self.initial[name] = value
 
     def need_data_fields(self) -> None:
-        """Ask for what the kind of data cannot do without."""
         for name in DATA_FIELDS.get(self.chosen.get("data_kind", ""), ()):
             self.fields[name].required = True
 
     def tell_defaults(self) -> None:
-        """Let each setting say what it is where nobody changes it."""
         defaults = {**field_defaults(), **self.preset.defaults}
         for name, field in self.fields.items():
             default = defaults.get(name, field.initial)
@@ -403,8 +398,6 @@ DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 class PoolProjectForm(ChoosingForm):
-    """What a pool needs beside every project's task and budget."""
-
     choices: tuple[str, ...] = ("data_kind", "question_kind", "selection", "estimator", "features", "gate_kind")
 
     question_kind = forms.ChoiceField(
@@ -515,7 +508,6 @@ class StreamProjectForm(ChoosingForm):
         self.tell_defaults()
 
     def _may_learn(self, name: str) -> bool:
-        """Say whether a model learns from batches of what is asked."""
         return not not_learned({**self.preset.defaults, Kind.ESTIMATOR.key: name})
 
     def _unused(self) -> list[str]:

@@ -118,7 +118,6 @@ class KindForm(forms.Form):
             del self.fields["labels_epsilon"]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse at its field what no preset has a proof for."""
         if self.errors:
             return self.cleaned_data
         chosen = self.cleaned_data

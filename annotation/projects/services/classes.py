@@ -38,7 +38,6 @@ def hindrance_of(project: Project) -> str:
 
 
 def add_class(*, project: Project, further: FurtherClass, known_beforehand: bool, actor: AbstractBaseUser) -> Project:
-    """Store a configuration in which the project has one class more, behind all others."""
     with transaction.atomic():
         # Two who add at once add one after the other.
         locked = Project.objects.select_for_update().get(pk=project.pk)
@@ -57,7 +56,6 @@ def add_class(*, project: Project, further: FurtherClass, known_beforehand: bool
 
 
 def merge_hindrance_of(project: Project) -> str:
-    """Say why no class of a project counts as another one; empty where one may."""
     return merge_hindrance(project.settings) or ("" if "classes" in frozen_settings(project) else NOT_ASKED)
 
 

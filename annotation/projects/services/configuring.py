@@ -47,7 +47,6 @@ def _as_typed(count: int, unit: int, stored: Callable[[float], int]) -> float:
 
 
 def configure_project(*, project: Project, changes: Mapping[str, Any], actor: AbstractBaseUser) -> Project:
-    """Store other settings."""
     try:
         with transaction.atomic():
             # Waits for whoever stores a record, a question or a job, since their foreign keys lock the row as well.
@@ -111,7 +110,6 @@ def _refuse_frozen(project: Project, wanted: Mapping[str, Any]) -> None:
 
 
 def _limit_of_answers(project: Project) -> float | None:
-    """Return what the account of the answers would have as its limit where the project has none now."""
     default = PRESETS[project.preset].defaults.get("labels_epsilon")
     return answers_accounts.earlier_limit(project) or default
 

@@ -67,7 +67,6 @@ def _blame_limits(broken: Mapping[str, str], preset: Preset, limits: Mapping[str
 def change_kind(
     *, project: Project, preset: str, unit: str, labels_epsilon: float | None = None, actor: AbstractBaseUser
 ) -> Mapping[str, Any]:
-    """Make a project one of another kind and return the settings that changed."""
     chosen = PRESETS[preset]
     try:
         with transaction.atomic():
@@ -118,7 +117,6 @@ def _store(
 
 
 def _close_stream(project: Project) -> None:
-    """Take away the empty rows of a stream, which no pool has."""
     for dataset in Dataset.objects.filter(project=project, job__kind=STREAM_JOB, row_count=0):
         job = dataset.job
         dataset.delete()

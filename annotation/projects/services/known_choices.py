@@ -44,7 +44,6 @@ def note_choice(choice: type[Choice]) -> KnownChoice:
 
 
 def facts_of(choice: type[Choice]) -> dict[str, Any]:
-    """Return what the database's own rules ask of a choice, by its kind."""
     if issubclass(choice, GateChoice):
         needed = [each.name for each in own_parameters(choice) if not each.optional]
         return {"needs": ["gate_epsilon", *needed], "uploads_together": choice.charged_as.proved_in_windows}
@@ -64,6 +63,5 @@ def facts_of(choice: type[Choice]) -> dict[str, Any]:
 
 
 def _known(declared: Parameter) -> dict[str, Any]:
-    """Return what the database knows of a parameter: its schema, and what it means beside the others."""
     order = {"no_more_than": declared.no_more_than} if declared.no_more_than else {}
     return {**declared.json_schema(), "charged": declared.charged, **order}

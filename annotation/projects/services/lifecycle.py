@@ -96,7 +96,6 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
 
 
 def refuse_if_deleted(project: Project) -> None:
-    """Refuse what a deleted project cannot bear, and an archived one can."""
     if project.state == ProjectState.DELETED:
         refuse_if_closed(project)
 

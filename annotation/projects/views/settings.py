@@ -258,7 +258,6 @@ def classes(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def merge_class(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let a class count as another one from now on."""
     project = managed_project(request, slug)
     form = MergeForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid() and _merged(project, form):

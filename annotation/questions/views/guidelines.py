@@ -86,7 +86,6 @@ ASKED_AGAIN = "private, no-cache"
 @login_required
 @require_POST
 def add_guideline_picture(request: HttpRequest, slug: str) -> HttpResponse:
-    """Store a picture without its metadata; the same picture again is the stored one."""
     project = managed_project(request, slug)
     form = PictureForm(request.POST, request.FILES)
     if not form.is_valid():

@@ -47,7 +47,6 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def correct_answer(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """Replace or confirm the person's own answer while no training has used it; consensus is computed again."""
     project = _project(request, slug)
     get_object_or_404(Assignment, project=project, query=query_id, annotator=person_of(request))
     form = LabelForm(request.POST, project=project)
