@@ -6,16 +6,17 @@
 2. What costs something protects the account's unit.
 3. An event that opens a series, or stands alone, names no entry before it; `OPENED_ONCE` are opened once an account.
 4. A continuation names a standing reservation, counts all that came before it, and is the only one of its parent.
+5. Secret samples of a project whose people have several records have no delta, or epsilons that are nearly the same.
 """
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 from privacy.accounting.cost import Adjacency
-from privacy.accounting.events import Event
+from privacy.accounting.events import Event, SecretSampleEvent
 from privacy.accounting.units import Amount, delta_to_atto, epsilon_to_nano, mutual_information_to_nano, rho_to_nano
 from privacy.errors import UnsoundCombination
 from privacy.wording import as_message
@@ -103,6 +104,33 @@ def paid_before(kind: str) -> UnsoundCombination:
     return UnsoundCombination(
         as_message("{mechanism}: another release has paid for this step of the series", mechanism=kind)
     )
+
+
+def refuse_mixed_samples(samples: Sequence[SecretSampleEvent]) -> None:
+    r"""Refuse samples of one project whose prices for a person of several records are not proven to add up.
+
+    Raises
+    ------
+    UnsoundCombination
+        If their inner epsilons differ and one with a delta is too small beside the others.
+
+    Notes
+    -----
+    With inner epsilons :math:`\varepsilon_k` and rates :math:`q_k` the deltas add up where
+    :math:`e^{-\varepsilon_k}\le c=1-\sum_jq_j(1-e^{-\varepsilon_j})` for each sample with a delta: "Blocks charged one
+    by one" in `docs/privacy.md`.
+    """
+    costs = [(sample.rate, sample.inner.cost(adjacency="null")) for sample in samples]
+    least = min((cost.epsilon for _, cost in costs if cost.delta), default=math.inf)
+    kept = 1 + math.fsum(rate * math.expm1(-cost.epsilon) for rate, cost in costs)
+    if any(cost.epsilon != least for _, cost in costs) and math.isfinite(least) and math.exp(-least) > kept:
+        raise UnsoundCombination(
+            as_message(
+                "{kind}: where people have several records, a training with a delta must not have a smaller epsilon "
+                "than the others on its project's samples",
+                kind=SecretSampleEvent.kind,
+            )
+        )
 
 
 def adjacency_of(account: FixedTerms) -> Adjacency:

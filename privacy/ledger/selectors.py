@@ -12,13 +12,13 @@ from django.db.models.functions import Coalesce
 
 from privacy.accounting.composition import pld_epsilon, zcdp_epsilon
 from privacy.accounting.cost import Cost, Unit
-from privacy.accounting.events import Event, PeopleEvent, event_from_json
+from privacy.accounting.events import Event, PeopleEvent, SecretSampleEvent, event_from_json
 from privacy.accounting.units import atto_shown, atto_spendable, nano_shown, nano_spendable, nano_spent
 from privacy.errors import Spending, UnsoundCombination
 from privacy.ledger.auditor.account import TOTAL_FIELDS
 from privacy.ledger.auditor.chain import NO_HASH
 from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry
-from privacy.ledger.rules import Charge, adjacency_of, price
+from privacy.ledger.rules import Charge, adjacency_of, price, refuse_mixed_samples
 from privacy.wording import Message, as_message
 
 # What stands before an account's first entry.
@@ -250,6 +250,9 @@ def quota_of(account: BudgetAccount) -> BudgetAccount | None:
 def shared_charge(quota: BudgetAccount, event: Event, *, entry: int = 1) -> Charge:
     """Return what `event` on the account of a quota costs a person of its population; refused where nothing says."""
     common = quota.population
+    if isinstance(event, SecretSampleEvent) and (quota.records_per_person or 1) > 1:
+        standing = _standing(quota).filter(mechanism=event.kind)
+        refuse_mixed_samples([event, *(cast(SecretSampleEvent, event_from_json(each.event)) for each in standing)])
     try:
         people = PeopleEvent(
             event=event,

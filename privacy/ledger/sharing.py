@@ -13,6 +13,7 @@ from django.db import IntegrityError
 from django.db.models import Exists, OuterRef
 
 from privacy.accounting.events import Event, event_from_json
+from privacy.errors import UnsoundCombination
 from privacy.ledger.entries import Draft, append
 from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import quota_of, shared_charge
@@ -79,7 +80,11 @@ def unrepeated(quota: BudgetAccount) -> Iterator[tuple[LedgerEntry, str]]:
         if twin is None:
             yield entry, "missing"
             continue
-        wanted = shared_charge(quota, event_from_json(entry.event), entry=entry.sequence)
+        try:
+            wanted = shared_charge(quota, event_from_json(entry.event), entry=entry.sequence)
+        except UnsoundCombination as error:
+            yield entry, str(error)
+            continue
         if any(getattr(twin, name) != getattr(wanted, name) for name in (*AMOUNTS, "event_json")):
             yield entry, "another price"
     for twin in twins.values():

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
 from privacy.accounting.composition import Limits, rho_limit
-from privacy.accounting.events import Event, event_from_json
+from privacy.accounting.events import Event, PeopleEvent, SecretSampleEvent, event_from_json
 from privacy.errors import UnsoundCombination
 from privacy.ledger import rules
 from privacy.ledger.auditor.chain import NO_HASH, entry_hash
@@ -103,6 +103,8 @@ class AccountAudit:
         self.states = bytearray(1)  # by sequence number; zero for entries nothing can settle or descend from
         self.standing_children: dict[int, int] = {}
         self.opened: set[str] = set()
+        # Of the projects of a population whose people have several records: their standing samples by sequence number.
+        self.samples: dict[str, dict[int, SecretSampleEvent]] = {}
         self.priced: dict[str, _Priced | str] = {}
 
     def run(self, rows: Iterable[dict[str, Any]]) -> Verdict:
@@ -187,6 +189,18 @@ class AccountAudit:
         for name, expected in asdict(priced.charge).items():
             self.verdict.expect(sequence, name, row[name], expected)
         self._check_step(row, priced.event)
+        if isinstance(priced.event, PeopleEvent):
+            self._check_samples(sequence, priced.event)
+
+    def _check_samples(self, sequence: int, people: PeopleEvent) -> None:
+        if people.records_per_person > 1 and isinstance(people.event, SecretSampleEvent):
+            samples = self.samples.setdefault(people.scope, {})
+            samples[sequence] = people.event
+            standing = [event for place, event in samples.items() if self.states[place] != VOIDED]
+            try:
+                rules.refuse_mixed_samples(standing)
+            except UnsoundCombination as error:
+                self.verdict.expect(sequence, "event_json", error, "samples whose prices add up")
 
     def _check_step(self, row: dict[str, Any], event: Event) -> None:
         sequence, parent, before = row["sequence"], row["parent_sequence"], None

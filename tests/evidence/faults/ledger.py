@@ -224,6 +224,16 @@ LEDGER = [
         (f"{FORGERIES}::test_all_three_refuse",),
     ),
     Mutant(
+        "secret samples with a delta whose prices do not add up",
+        SPECIFICATION,
+        "    if any(cost.epsilon != least for _, cost in costs) and",
+        "    if False and",
+        (
+            "tests/db/privacy/ledger/test_populations.py::test_samples_with_a_delta_of_other_epsilons_are_refused_where_people_have_several_records",
+            "tests/db/privacy/ledger/test_populations.py::test_the_auditor_of_a_population_refuses_samples_whose_sum_is_unproven",
+        ),
+    ),
+    Mutant(
         "an opening that names an entry before it",
         SPECIFICATION,
         "        if parent is not None:\n            raise",

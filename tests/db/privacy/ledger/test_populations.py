@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from privacy import errors
-from privacy.accounting.events import GaussianEvent
+from privacy.accounting.events import GaussianEvent, MinibatchSgdEvent, PeopleEvent, SecretSampleEvent
 from privacy.ledger import populations, selectors, sharing
 from privacy.ledger import services as ledger
 from privacy.ledger.audit import audit_accounts
@@ -18,7 +18,8 @@ from privacy.ledger.counter import site_counter
 from privacy.ledger.entries import Draft, append, broken_rule
 from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.rules import price
-from tests.owning import as_owner
+from tests.forging import History, Step, said_by_auditor
+from tests.owning import as_owner, without_rules
 
 pytestmark = pytest.mark.django_db
 DIGEST = "ab" * 32
@@ -203,6 +204,104 @@ def test_an_operation_without_a_conversion_is_refused_and_nothing_is_spent(open_
     with pytest.raises(errors.UnsoundCombination, match="no group privacy"):
         reserve(account, priced(gaussian=True, rho=0.001, delta=1e-9))
     assert spent(account) == spent(common) == (0, 0, 0)
+
+
+SMALLER = "must not have a smaller epsilon"
+NO_DELTA, DELTA = MinibatchSgdEvent(1.0, 1), GaussianEvent(1.0, 20.0, delta=1e-9)
+OTHER_DELTA = replace(DELTA, sigma=30.0)
+
+
+def sampled(inner, rate=0.5) -> SecretSampleEvent:
+    return SecretSampleEvent(inner, rate)
+
+
+@pytest.mark.parametrize(("first", "second"), [(DELTA, OTHER_DELTA), (NO_DELTA, DELTA), (DELTA, NO_DELTA)])
+def test_samples_with_a_delta_of_other_epsilons_are_refused_where_people_have_several_records(
+    open_account, first, second
+):
+    account, common = open_account(epsilon_limit=3), opened(epsilon_limit=9)
+    (quota,) = join(common, account, number=2)
+    held = reserve(account, sampled(first))
+    reserve(account, sampled(first))
+    before = spent(account), spent(common)
+    for ask in (
+        lambda: reserve(account, sampled(second)),
+        lambda: selectors.can_pay(account, [sampled(second)]),
+        lambda: selectors.payments_left(account, sampled(second)),
+    ):
+        with pytest.raises(errors.UnsoundCombination, match=SMALLER):
+            ask()
+    assert (spent(account), spent(common)) == before
+    ledger.void(reservation=held, reason="nothing was read")
+    with pytest.raises(errors.UnsoundCombination, match=SMALLER):
+        reserve(account, sampled(second))
+    assert list(sharing.unrepeated(quota)) == []
+    sound(account, common)
+
+
+@pytest.mark.parametrize(
+    ("number", "first", "second"),
+    [
+        pytest.param(2, sampled(NO_DELTA), sampled(MinibatchSgdEvent(9.0, 1)), id="without a delta"),
+        pytest.param(1, sampled(DELTA), sampled(OTHER_DELTA), id="people of one record"),
+        pytest.param(2, sampled(DELTA), sampled(DELTA), id="one epsilon"),
+        pytest.param(2, sampled(DELTA, 0.1), sampled(OTHER_DELTA, 0.1), id="within the proof"),
+    ],
+)
+def test_samples_whose_prices_add_up_are_charged(open_account, number, first, second):
+    account, common = open_account(epsilon_limit=3), opened(epsilon_limit=9)
+    join(common, account, number=number)
+    reserve(account, first)
+    reserve(account, second)
+    sound(account, common)
+
+
+def test_samples_that_were_given_back_or_are_of_another_project_hinder_none(open_account):
+    account, other, common = open_account(), open_account(), opened()
+    join(common, account, other, number=2)
+    ledger.void(reservation=reserve(account, sampled(DELTA)), reason="nothing was read")
+    reserve(account, sampled(OTHER_DELTA))
+    reserve(other, sampled(DELTA))
+    sound(account, other, common)
+
+
+def test_a_past_of_samples_whose_sum_is_unproven_does_not_join(open_account):
+    account, common = open_account(), opened()
+    for one in (DELTA, OTHER_DELTA):
+        reserve(account, sampled(one))
+    with pytest.raises(errors.UnsoundCombination, match=SMALLER):
+        join(common, account, number=2)
+    join(common, account, number=1)
+
+
+def test_the_audit_finds_samples_whose_sum_is_unproven(open_account):
+    account = open_account()
+    for one in (DELTA, OTHER_DELTA):
+        reserve(account, sampled(one))
+    join(opened(), account, number=1)
+    hold_everything()
+    with without_rules("privacy_budgetaccount"):
+        BudgetAccount.objects.filter(pk=account.pk).update(records_per_person=2)
+        hold_everything()
+    problems = [problem for _, problem in sharing.unrepeated(selectors.quota_of(account))]
+    assert [SMALLER in problem for problem in problems] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("number", "inner", "scopes", "said"),
+    [
+        (2, (DELTA, OTHER_DELTA), "aa", SMALLER),
+        (1, (DELTA, OTHER_DELTA), "aa", ""),
+        (2, (DELTA, OTHER_DELTA), "ab", ""),
+        (2, (NO_DELTA, MinibatchSgdEvent(9.0, 1)), "aa", ""),
+    ],
+)
+def test_the_auditor_of_a_population_refuses_samples_whose_sum_is_unproven(number, inner, scopes, said):
+    people = [
+        PeopleEvent(sampled(one), "contributor", number, scope, 2) for one, scope in zip(inner, scopes, strict=True)
+    ]
+    found = said_by_auditor(History([Step(event) for event in people], unit="contributor"))
+    assert said in found if said else not found
 
 
 def test_an_account_joins_once(open_account, population):

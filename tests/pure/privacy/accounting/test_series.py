@@ -250,16 +250,15 @@ def test_blocks_that_pay_one_by_one_add_up_to_the_limit(epsilon, rates):
 def one_records_laws(rates, epsilon, delta):
     """Return the law of all outputs with a record of exclusive coins and without it; each block tells a bit of it.
 
-    A block says with chance `delta` for certain whether the record is in it.
+    A block says with chance `delta` for certain whether the record is in it. `epsilon` is of all blocks or of each.
     """
-    odds = math.exp(epsilon) / (1 + math.exp(epsilon))
-    inside = np.array([(1 - delta) * odds, (1 - delta) * (1 - odds), delta, 0.0])
-    outside = np.array([(1 - delta) * (1 - odds), (1 - delta) * odds, 0.0, delta])
 
     def outputs(block):
         law = np.ones(1)
-        for each in range(len(rates)):
-            law = np.outer(law, inside if each == block else outside).ravel()
+        for each, own in enumerate(np.broadcast_to(epsilon, len(rates))):
+            odds = 1 / (1 + math.exp(-own if each == block else own))
+            certain = [delta, 0.0] if each == block else [0.0, delta]
+            law = np.outer(law, [(1 - delta) * odds, (1 - delta) * (1 - odds), *certain]).ravel()
         return law
 
     without = outputs(None)
@@ -270,17 +269,29 @@ def one_records_laws(rates, epsilon, delta):
 @pytest.mark.parametrize("people", [1, 2])
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.05])
 @pytest.mark.parametrize(
-    ("rates", "epsilon"), [((0.5, 0.5), 1.0), ((0.25,) * 4, 2.0), ((0.2, 0.6), 4.0), ((0.1,), 6.0)]
+    ("rates", "epsilon"),
+    [
+        ((0.5, 0.5), 1.0),
+        ((0.25,) * 4, 2.0),
+        ((0.2, 0.6), 4.0),
+        ((0.1,), 6.0),
+        ((0.1, 0.3), (1.0, 4.0)),
+        ((0.2,) * 2, (0.5, 3.0)),
+    ],
 )
-def test_blocks_of_one_price_that_pay_one_by_one_cover_a_group(rates, epsilon, delta, people):
+def test_blocks_that_pay_one_by_one_cover_a_group(rates, epsilon, delta, people):
     """Against all outputs of a person's records; a twin that forgets half of the blocks pays too little."""
     if people * len(rates) > 4:
         rates = rates[:2]
+    epsilons = np.broadcast_to(epsilon, len(rates))
     one, none = one_records_laws(rates, epsilon, delta)
     law, other = one, none
     if people == 2:
         law, other = np.outer(one, one).ravel(), np.outer(none, none).ravel()
-    blocks = [Cost(math.log1p(rate * math.expm1(epsilon)), rate * delta).of_group(people) for rate in sorted(rates)]
+    blocks = [
+        Cost(math.log1p(rate * math.expm1(each)), rate * delta).of_group(people)
+        for rate, each in sorted(zip(rates, epsilons, strict=True))
+    ]
 
     def enough(paid):
         total, missed = sum(cost.epsilon for cost in paid), sum(cost.delta for cost in paid)
