@@ -7,8 +7,8 @@ from typing import Final
 from django.db.models import QuerySet
 
 from annotation.choices.gates import run_event
-from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.selections import selection_choice
+from annotation.choices.label_types.learning import training_epsilon
+from annotation.choices.selections import block_rates, selection_choice
 from annotation.errors import PriceRefused
 from annotation.models import Arrival, Dataset, DatasetRole, Oracle, Project
 from privacy.accounting.cost import Cost
@@ -137,14 +137,12 @@ def budget_is_spent(project: Project) -> bool:
     """
     if project.arrival == Arrival.STREAM:
         return False
-    trained, chosen = chosen_estimator(project.settings), selection_choice(project.settings)
-    epsilon = None if trained is None else trained.of(project.settings).epsilon
+    epsilon, chosen = training_epsilon(project.settings), selection_choice(project.settings)
     if epsilon is None:
         # All answers were paid for before the first question, or cost nothing: training again is free.
         return False
     left = remainder(project.labels_account or project.pool_account)
-    rates = () if chosen is None else chosen.of(project.settings).block_rates
-    if rates:
+    if chosen is not None and (rates := block_rates(chosen.of(project.settings))):
         epsilon = hidden_selection_epsilon(min(rates), epsilon)
     # Pure epsilon costs at most epsilon^2 / 2 of rho.
     return left.epsilon < epsilon if left.rho is None else left.rho < epsilon**2 / 2

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.selections import selection_choice
+from annotation.choices.label_types.learning import ChargesReleases, chosen_estimator
+from annotation.choices.selections import AsksInBlocks, selection_choice
 from privacy.accounting.composition import zcdp_rho_limit
 from privacy.accounting.event import Event
 from privacy.wording import as_message
@@ -57,12 +57,13 @@ def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
 def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
     # A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
     choice = selection_choice(settings)
-    return choice is not None and choice.by_chance and not choice.hides_selection
+    return choice is not None and choice.by_chance and not isinstance(choice, AsksInBlocks)
 
 
 def _release_of(settings: Mapping[str, Any]) -> Event | None:
     choice = chosen_estimator(settings)
-    return None if choice is None else choice.of(settings).release(settings)
+    chosen = None if choice is None else choice.of(settings)
+    return chosen.release(settings) if isinstance(chosen, ChargesReleases) else None
 
 
 def _times(*shares: tuple[float, float]) -> int:

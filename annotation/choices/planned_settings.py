@@ -7,7 +7,7 @@ from typing import Any, Final
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.policies import policy_hides_selection
-from annotation.choices.rules import selection_rates
+from annotation.choices.selections import selection_rates
 from privacy.accounting.screens import update_within
 from privacy.choices import BrokenRules, Kind, Plans
 

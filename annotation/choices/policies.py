@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,13 +119,17 @@ class PolicyChoice(FreeChoice):
     stays: ClassVar[bool] = False
     hides_selection: ClassVar[bool] = False
 
+    @final
     def labels_for_next_release(self, *, labels_at_last_release: int, labels_per_release: int) -> int:
+        if not isinstance(self, TrainsPools):
+            raise ValueError(f"no pool trains by {self.name!r}")
         if labels_at_last_release < 0:
             raise ValueError(f"labels_at_last_release must be >= 0, got {labels_at_last_release}")
         if labels_per_release < 1:
             raise ValueError(f"labels_per_release must be >= 1, got {labels_per_release}")
-        return self._labels_due(labels_at_last_release, labels_per_release)
+        return self.labels_due(labels_at_last_release, labels_per_release)
 
+    @final
     def labels_needed(self, *, labels_now: int, labels_at_last_release: int, labels_per_release: int) -> int:
         """Return how many more labels make the next release of a pool due, 0 where it is due already."""
         target = self.labels_for_next_release(
@@ -133,11 +137,16 @@ class PolicyChoice(FreeChoice):
         )
         return max(0, target - labels_now)
 
-    def _labels_due(self, last: int, each: int) -> int:
-        raise ValueError(f"no pool trains by {self.name!r}")
-
     def batches(self) -> BatchPolicy:
         raise ValueError(f"no stream updates by {self.name!r}")
+
+
+@runtime_checkable
+class TrainsPools(Protocol):
+    """A policy by which a pool trains."""
+
+    def labels_due(self, last: int, each: int) -> int:
+        """Return how many labels in total make the next release due, `last` of them in the release before."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +291,7 @@ class PerRound(PolicyChoice):
     label: ClassVar[str] = _("pool: whenever a fixed number of new labels has come in")
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": NO_ROUNDS})
 
-    def _labels_due(self, last: int, each: int) -> int:
+    def labels_due(self, last: int, each: int) -> int:
         return last + each
 
 

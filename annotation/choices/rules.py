@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of, parameter_names
-from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator
+from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator, training_epsilon
 from annotation.choices.policies import chosen_policy, policy_hides_selection
-from annotation.choices.selections import NO_COIN, asks_in_secret, selection_choice
+from annotation.choices.selections import asks_in_secret, selection_choice, selection_rates
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import BrokenRules, Kind
 from privacy.wording import as_message
@@ -86,14 +86,6 @@ def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     return broken
 
 
-def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the largest and the smallest selection probability of a stream, as they are charged."""
-    choice = selection_choice(settings)
-    if choice is None:
-        raise ValueError(NO_COIN)
-    return choice.of(settings).rates()
-
-
 def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
     q_hi, q_lo = selection_rates(settings)
     visible = not policy_hides_selection(settings)
@@ -101,8 +93,7 @@ def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
 
 
 def update_epsilon(settings: Mapping[str, Any]) -> float:
-    trained = chosen_estimator(settings)
-    epsilon = None if trained is None else trained.of(settings).epsilon
+    epsilon = training_epsilon(settings)
     if epsilon is None:
         raise ValueError(as_message("this model has no price of its own"))
     return epsilon
@@ -155,9 +146,9 @@ def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) ->
             whole=whole,
             skipped=skipped,
             selected=selected,
-            training_epsilon=update.epsilon,
+            training_epsilon=update_epsilon(settings),
         )
-    delta = hidden_selection_delta(rates[0], update.delta)
+    delta = hidden_selection_delta(rates[0], getattr(update, "training_delta", 0.0))
     if policy_hides_selection(settings) and delta > settings["pool_delta"]:
         broken["pool_delta"] = as_message("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from privacy.choices import Choice, Kind
@@ -22,21 +22,12 @@ class SelectionChoice(Choice):
 
     Attributes
     ----------
-    hides_selection : bool
-        Whether ids, numbers and times of what is asked stay among those who see the records.
     by_chance : bool
         Whether it asks at random itself, so that random choice is nothing to compare it with.
-    asks_all : bool
-        Whether it asks about every record of a stream, so that who is asked tells nothing.
-    in_blocks : bool
-        Whether it asks about a pool in secret blocks, each of which closes at a public time and gives one model.
     """
 
     kind: ClassVar[Kind] = Kind.STRATEGY
-    hides_selection: ClassVar[bool] = False
     by_chance: ClassVar[bool] = False
-    asks_all: ClassVar[bool] = False
-    in_blocks: ClassVar[bool] = False
 
     def why(self, settings: Mapping[str, Any]) -> str:
         """Return what an annotator is told of why a question is asked, under the settings of a project.
@@ -45,21 +36,25 @@ class SelectionChoice(Choice):
         """
         return BEHIND_A_GATE if settings.get("oracle") == "crowd" else OF_A_RECORD
 
+
+@runtime_checkable
+class AsksInBlocks(Protocol):
+    """A choice that asks about a pool in secret blocks, each of which closes at a public time and gives one model.
+
+    Ids, numbers and times of its questions stay among those who see the records.
+    """
+
     @property
     def block_rates(self) -> tuple[float, ...]:
-        """Public rates of all secret blocks, together at most 1; empty where blocks are not secret."""
-        return ()
+        """Public rates of all blocks, together at most 1."""
 
-    @property
-    def series_epsilon(self) -> float | None:
-        """Charge of a series of rounds, once, beside what each adds; None where no such number is set."""
-        return None
+
+@runtime_checkable
+class AsksStream(Protocol):
+    """A choice that decides about each record of a stream by itself."""
 
     def rates(self) -> tuple[float, float]:
-        """Return the largest and the smallest probability of asking about a record of a stream, as they are charged."""
-        if self.asks_all:
-            return 1.0, 1.0
-        raise ValueError(NO_COIN)
+        """Return the largest and the smallest probability of asking about a record, as they are charged."""
 
 
 def selection_choice(settings: Mapping[str, Any]) -> type[SelectionChoice] | None:
@@ -72,12 +67,26 @@ def why_asked(settings: Mapping[str, Any]) -> str:
     return "" if choice is None else choice.of(settings).why(settings)
 
 
+def block_rates(choice: SelectionChoice) -> tuple[float, ...]:
+    """Return the public rates of all secret blocks; empty where blocks are not secret."""
+    return choice.block_rates if isinstance(choice, AsksInBlocks) else ()
+
+
 def asks_in_secret(settings: Mapping[str, Any]) -> bool:
     """Say whether what chooses a project's questions is a secret by itself, whatever becomes of the answers."""
+    return isinstance(selection_choice(settings), AsksInBlocks)
+
+
+def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the largest and the smallest selection probability of a stream, as they are charged."""
     choice = selection_choice(settings)
-    return choice is not None and choice.hides_selection
+    chosen = None if choice is None else choice.of(settings)
+    if not isinstance(chosen, AsksStream):
+        raise ValueError(NO_COIN)
+    return chosen.rates()
 
 
 def asks_about_all(name: str) -> bool:
+    """Say whether a strategy asks about every record of a stream, so that who is asked tells nothing."""
     choice = cast(type[SelectionChoice] | None, CATALOGUE.find(Kind.STRATEGY, name))
-    return choice is not None and choice.asks_all
+    return isinstance(choice, AsksStream) and choice.of({}).rates() == (1.0, 1.0)

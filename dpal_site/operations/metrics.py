@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from annotation.budget.presenters import start_accounts
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.policies import PolicyChoice
-from annotation.choices.selections import SelectionChoice
+from annotation.choices.selections import AsksInBlocks
 from annotation.models import UNFINISHED, Assignment, AssignmentState, Job, Project, Query
 from annotation.work.services import broker
 from dpal_site.operations import checks
@@ -43,7 +43,7 @@ class SiteCollector(Collector):
             secret = [
                 choice.name
                 for choice in CATALOGUE.of_kind(kind)
-                if issubclass(choice, SelectionChoice | PolicyChoice) and choice.hides_selection
+                if isinstance(choice, AsksInBlocks) or (issubclass(choice, PolicyChoice) and choice.hides_selection)
             ]
             shown &= ~Q(**{f"project__configuration__document__{kind.section}__{kind.key}__in": secret})
         wanted = Query.objects.filter(shown, state="open", open_slots__gt=0)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, Self
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,6 +129,7 @@ class EstimatorChoice(LearnsLabels):
         """Return the accountant's event of one training."""
         return self.estimator(shape).event_for(n_features)
 
+    @final
     def release(self, settings: Mapping[str, Any]) -> Event | None:
         """Return what one training on rows of norm one is charged; behind a gate the answers decide."""
         if settings.get("oracle") == "crowd":
@@ -171,22 +172,12 @@ class PricedEstimator(EstimatorChoice):
         charged=True,
     )
 
-    @property
-    def epsilon(self) -> float | None:
-        """What one training, or one update of a stream, is meant to cost."""
-        return self.training_epsilon
-
 
 @dataclass(frozen=True)
 class GaussianChoice(PricedEstimator):
     """An estimator whose noise leaves a delta."""
 
     training_delta: float = delta_of_training()
-
-    @property
-    def delta(self) -> float:
-        """What Gaussian noise leaves outside epsilon."""
-        return self.training_delta
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a release that the account cannot pay; a secret choice makes it cheaper by its rate."""

@@ -314,7 +314,7 @@ class PerturbedChoice(ConvexChoice):
             self.regularization,
             self.method,
             classes=shape.classes,
-            delta=self.delta,
+            delta=self.training_delta if isinstance(self, GaussianChoice) else 0.0,
             norm_bound=shape.norm_bound,
             intercept_scaling=shape.intercept_scaling,
             adjacency=shape.adjacency,

@@ -1,7 +1,7 @@
 """Images to rows: area pooling, then an optional public random projection."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -148,6 +148,7 @@ class ReadsImages(FeaturesChoice):
         help=_("Hues are averaged over larger areas than brightness, which takes a few of the columns."),
     )
 
+    @final
     @property
     def is_colour(self) -> bool:
         return self.image_colours == "colour"

@@ -24,9 +24,10 @@ from learner.features.choice import FeaturesChoice, Finding, RecordShape
 from learner.linear_model import LinearModel
 from learner.models import FeatureProjection
 from learner.pools.class_words import descriptions_of
-from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
+from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice, strategy_behind
 from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
-from learner.strategies.secret_sample import BlocksChoice, SecretSample
+from learner.strategies.secret_blocks import SecretBlocks
+from learner.strategies.secret_sample import SecretSample
 from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent, StreamEvent
 from privacy.choices import Kind, Parameter
 from privacy.ledger.models import AccountUnit, Filter
@@ -212,7 +213,7 @@ def strategy_of(project: Project, name: str) -> QueryStrategy:
     """Return the strategy called `name` as the project sets it, once it is sound in front of the project's oracle."""
     choice = _asking_again(project) if name == Selection.REPEAT_VOTES else strategy_choice_of(project, name)
     answers = answers_event_of(project)
-    strategy = choice.strategy() if answers is None else choice.behind_randomness(answers.epsilon)
+    strategy = strategy_behind(choice, None if answers is None else answers.epsilon)
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 
@@ -228,15 +229,14 @@ def _repeats(parameter: Parameter) -> bool:
     return parameter.name == Selection.REPEAT_VOTES
 
 
-def blocks_choice_of(project: Project) -> BlocksChoice:
+def blocks_choice_of(project: Project) -> SecretBlocks:
     choice = strategy_choice_of(project)
-    assert isinstance(choice, BlocksChoice)
+    assert isinstance(choice, SecretBlocks)
     return choice
 
 
 def secret_sample_of(project: Project, *, block: int) -> SecretSample:
-    choice = blocks_choice_of(project)
-    strategy = choice.of_block(block, choice.block_rates[block - 1])
+    strategy = SecretSample(blocks_choice_of(project).block_rates[block - 1])
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 

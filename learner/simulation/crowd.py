@@ -21,7 +21,7 @@ from learner.linear_model import LinearModel
 from learner.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.simulation.reading import names_of, with_given
 from learner.simulation.task import SimulationTask
-from learner.strategies.base import QueryStrategy, StrategyChoice
+from learner.strategies.base import QueryStrategy, StrategyChoice, strategy_behind
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.random import RandomChoice
 from privacy.accounting.cost import Cost, Unit
@@ -90,7 +90,7 @@ class CrowdSettings:
         choice = chosen_of(Kind.STRATEGY, self.values)
         assert choice is not None
         chosen = cast(StrategyChoice, choice.of(self.values))
-        return chosen.behind_randomness(self.epsilon_once) if private else chosen.strategy()
+        return strategy_behind(chosen, self.epsilon_once if private else None)
 
     def gate(self, *, named: bool) -> CountingGate:
         return gate_from(self._gate_settings(named=named))

@@ -18,6 +18,7 @@ from learner.simulation.setup import Setup, SimulatedData, simulated_estimator, 
 from learner.simulation.stream import StreamPlay, StreamSettings
 from learner.simulation.task import SimulationTask
 from learner.simulation.trusted import TrustedSettings, clear_answers, course, rounds, strength_of
+from learner.strategies.base import strategy_behind
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import AnswersEvent
 from privacy.choices import Kind
@@ -94,8 +95,7 @@ def _run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, Sa
             event=event,
             rng=source,
         )
-        chosen = strategy_choice(setup)
-        strategy = chosen.strategy() if event is None else chosen.behind_randomness(event.epsilon)
+        strategy = strategy_behind(strategy_choice(setup), None if event is None else event.epsilon)
         found = play_crowd.course(strategy, test, label_counts=counts)
     else:
         estimator = _estimator(setup).set_params(random_state=np.random.default_rng((20_261_122, seed)))

@@ -9,9 +9,10 @@ from annotation.budget import charges
 from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
-from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.label_types.learning import training_epsilon
 from annotation.choices.policies import policy_choice_of, policy_hides_selection
-from annotation.choices.rules import batch_stream_epsilon, selection_rates, update_epsilon
+from annotation.choices.rules import batch_stream_epsilon, update_epsilon
+from annotation.choices.selections import selection_rates
 from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
 from learner.pools import records as pools_records
@@ -134,8 +135,7 @@ def total_epsilon(project: Project) -> float:
 
 def _meant_price(project: Project) -> float:
     """Return what one training is meant to cost; 0 where answers or steps are what is paid for."""
-    trained = chosen_estimator(project.settings)
-    return 0.0 if trained is None else trained.of(project.settings).epsilon or 0.0
+    return training_epsilon(project.settings) or 0.0
 
 
 def _batch_of(project: Project) -> int:

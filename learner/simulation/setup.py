@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.selections import block_rates
 from learner.estimators.choice import EstimatorChoice
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from privacy.choices import Kind
@@ -71,7 +72,7 @@ class Setup:
     @property
     def block_rates(self) -> tuple[float, ...]:
         """Public rates of all secret blocks, empty where blocks are not secret."""
-        return strategy_choice(self).block_rates
+        return block_rates(strategy_choice(self))
 
     @property
     def simulated_dimension(self) -> int:

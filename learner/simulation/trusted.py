@@ -29,7 +29,7 @@ from learner.simulation.task import SimulationTask
 from learner.strategies.base import QueryStrategy
 from learner.strategies.blocks import draw_blocks, weights_of_block
 from learner.strategies.random import RandomChoice
-from learner.strategies.secret_sample import BlocksChoice
+from learner.strategies.secret_blocks import SecretBlocks
 from privacy.accounting.event import Event
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.accounting.screens import inner_epsilon
@@ -90,7 +90,7 @@ class TrustedSettings:
         features = _features(values)
         if isinstance(features, Plans):
             values |= features.planned(values)
-        of_blocks = {*names_of(Kind.STRATEGY, playing=BlocksChoice), "maximum_releases"}
+        of_blocks = {*names_of(Kind.STRATEGY, playing=SecretBlocks), "maximum_releases"}
         in_series = any(map(given.get, (Kind.STRATEGY.key, "selection_rate")))
         of_features = {each.name for each in features.parameters()}
         names = {"normalizer", "pool_epsilon", "pool_delta"} | of_blocks | of_features | names_of(Kind.ESTIMATOR)
@@ -99,7 +99,7 @@ class TrustedSettings:
             raise ValueError(f"blocks need a selection_rate, the preset's is {preset.defaults['selection_rate']:g}")
         if broken := broken_rules(values):
             raise ValueError(str(joined_rules(broken)))
-        if not issubclass(_chosen(Kind.STRATEGY, values), BlocksChoice):
+        if not issubclass(_chosen(Kind.STRATEGY, values), SecretBlocks):
             raise ValueError(f"{Kind.STRATEGY.key}: only secret blocks are simulated, got {values['selection']!r}")
         return cls(values, n_classes, in_series)
 
@@ -112,8 +112,8 @@ class TrustedSettings:
         return _features(self.values)
 
     @property
-    def blocks(self) -> BlocksChoice:
-        return cast(BlocksChoice, _chosen(Kind.STRATEGY, self.values).of(self.values))
+    def blocks(self) -> SecretBlocks:
+        return cast(SecretBlocks, _chosen(Kind.STRATEGY, self.values).of(self.values))
 
     @property
     def limit(self) -> tuple[float, float]:

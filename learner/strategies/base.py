@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,10 +180,6 @@ class StrategyChoice(SelectionChoice):
     def strategy(self) -> QueryStrategy:
         """Return the strategy with these parameters."""
 
-    def behind_randomness(self, epsilon: float) -> QueryStrategy:
-        """Return the strategy where answers are randomised at `epsilon`; by default that changes nothing."""
-        return self.strategy()
-
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.
 
@@ -200,3 +196,18 @@ class StrategyChoice(SelectionChoice):
 
     def event(self, *, pool_size: int, picks: int, series: Series = "opened", **circumstances: Any) -> Event:
         return self.strategy().event_for(pool_size=pool_size, picks=picks, series=series)
+
+
+@runtime_checkable
+class AsksBehindRandomness(Protocol):
+    """A choice that asks otherwise where answers are randomised."""
+
+    def behind_randomness(self, epsilon: float) -> QueryStrategy:
+        """Return the strategy where answers are randomised at `epsilon`."""
+
+
+def strategy_behind(choice: StrategyChoice, epsilon: float | None) -> QueryStrategy:
+    """Return the strategy of a choice where answers are randomised at `epsilon`, or not at all."""
+    if epsilon is not None and isinstance(choice, AsksBehindRandomness):
+        return choice.behind_randomness(epsilon)
+    return choice.strategy()

@@ -16,13 +16,15 @@ class EveryRecord(StrategyChoice):
 
     name: ClassVar[str] = "all"
     label: ClassVar[str] = _("every record of a stream")
-    asks_all: ClassVar[bool] = True
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only a stream asks about every record.")}
     )
 
     def why(self, settings: Mapping[str, Any]) -> str:
         return _("Every record of this stream is asked about")
+
+    def rates(self) -> tuple[float, float]:
+        return 1.0, 1.0
 
     def strategy(self) -> RandomChoice:
         """Return what it amounts to: who asks about every record asks about those that happen to come."""

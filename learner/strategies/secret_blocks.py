@@ -4,19 +4,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from learner.strategies.base import BEYOND_A_STREAM, StrategyChoice
 from learner.strategies.blocks import block_rates
-from learner.strategies.secret_sample import BlocksChoice, SecretSample
+from learner.strategies.secret_sample import SecretSample
 from privacy.accounting.series import even_training
-from privacy.choices import parameter
+from privacy.choices import Sound, parameter
 from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True)
-class SecretBlocks(BlocksChoice):
+class SecretBlocks(StrategyChoice):
     """Secret samples of a pool, block after block, as projects choose them."""
 
     name: ClassVar[str] = "secret_sample"
     label: ClassVar[str] = _("secret sample: only models are published")
+    by_chance: ClassVar[bool] = True
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
+        arrivals=("pool",),
+        why_not={
+            "crowd": _("A crowd sees what is asked, so nothing about the choice is secret from it."),
+            "stream": BEYOND_A_STREAM,
+        },
+    )
 
     selection_rate: float = parameter(
         0.1,
@@ -47,11 +57,14 @@ class SecretBlocks(BlocksChoice):
         help=_("Its model is trained then, whatever is answered, so that the time says nothing about the sample."),
     )
 
+    def why(self, settings: Mapping[str, Any]) -> str:
+        return _(
+            "A secret coin chose this record, and nobody outside learns that it is asked about, so please keep that to "
+            "yourself, too"
+        )
+
     def strategy(self) -> SecretSample:
         return SecretSample(self.selection_rate)
-
-    def of_block(self, block: int, rate: float) -> SecretSample:
-        return SecretSample(rate)
 
     @property
     def block_rates(self) -> tuple[float, ...]:

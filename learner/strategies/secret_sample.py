@@ -1,20 +1,13 @@
 """Label a secret sample: nobody outside learns which records, how many, or when; only the model is released."""
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
+from learner.strategies.base import QueryStrategy, Series
 from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
-from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability, flip_coins
-from privacy.wording import gettext_noop as _
 
 
 class SecretSample(QueryStrategy):
@@ -85,31 +78,3 @@ class SecretSample(QueryStrategy):
     def release_event(self, training: Event) -> SecretSampleEvent:
         """Return what releasing the outcome of `training` on the chosen records must be charged."""
         return SecretSampleEvent(training, self.rate)
-
-
-@dataclass(frozen=True)
-class BlocksChoice(StrategyChoice):
-    """What asks about a pool in secret, one block of it after another, as projects choose it."""
-
-    in_blocks: ClassVar[bool] = True
-    hides_selection: ClassVar[bool] = True
-    by_chance: ClassVar[bool] = True
-    sound: ClassVar[Sound] = Sound(
-        oracles=("trusted",),
-        arrivals=("pool",),
-        why_not={
-            "crowd": _("A crowd sees what is asked, so nothing about the choice is secret from it."),
-            "stream": BEYOND_A_STREAM,
-        },
-    )
-
-    @abstractmethod
-    def of_block(self, block: int, rate: float) -> SecretSample:
-        """Return the sample of a block, counted from 1, at its public rate."""
-
-    def why(self, settings: Mapping[str, Any]) -> str:
-        """Ask whoever answers to keep the secret."""
-        return _(
-            "A secret coin chose this record, and nobody outside learns that it is asked about, so please keep that to "
-            "yourself, too"
-        )

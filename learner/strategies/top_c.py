@@ -97,11 +97,6 @@ class NoisyRanking(StrategyChoice):
         charged=True,
     )
 
-    @property
-    def series_epsilon(self) -> float:
-        """What a series of rounds is charged once, beside a little with every round."""
-        return self.selection_epsilon
-
     def why(self, settings: Mapping[str, Any]) -> str:
         """Say what the model is unsure of, and what the noise hides."""
         return _(

@@ -50,7 +50,7 @@ class Growing(WindowPolicy):
         None, at_least=1, at_most=LONGEST_WINDOW, arrivals=STREAM, label="Window or batch", help="Of the first block."
     )
 
-    def _labels_due(self, last: int, each: int) -> int:
+    def labels_due(self, last: int, each: int) -> int:
         return max(each, self.growth * last)
 
     def batches(self) -> GrowingBlocks:

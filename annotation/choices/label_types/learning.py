@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.label_types.base import LabelType, Teaching
@@ -36,27 +36,37 @@ class LearnsLabels(Choice):
     learns: ClassVar[Collection[Teaching]] = (Teaching.CLASSES,)
     learns_responses: ClassVar[bool] = False
 
-    @property
-    def epsilon(self) -> float | None:
-        """Intended cost of one training, or of one update of a stream; None where it has no such price."""
-        return None
-
-    @property
-    def delta(self) -> float:
-        return 0.0
-
-    def release(self, settings: Mapping[str, Any]) -> Event | None:
-        """Return what one release of a pool's model is charged, None where that is nothing or decided elsewhere."""
-        return None
-
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         unlearned = not_learned({**settings, Kind.ESTIMATOR.key: self.name})
         return {Kind.ESTIMATOR.key: unlearned} if unlearned else {}
 
 
+@runtime_checkable
+class PricesTraining(Protocol):
+    """An estimator each of whose trainings is charged an epsilon of its own."""
+
+    @property
+    def training_epsilon(self) -> float: ...
+
+
+@runtime_checkable
+class ChargesReleases(Protocol):
+    """An estimator that knows what one release of a pool's model is charged."""
+
+    def release(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return the event of one release, None where that is nothing or decided elsewhere."""
+
+
 def chosen_estimator(settings: Mapping[str, Any]) -> type[LearnsLabels] | None:
     found = chosen_of(Kind.ESTIMATOR, settings)
     return found if found is not None and issubclass(found, LearnsLabels) else None
+
+
+def training_epsilon(settings: Mapping[str, Any]) -> float | None:
+    """Return the intended cost of one training, or of one update of a stream; None where there is no such price."""
+    trained = chosen_estimator(settings)
+    chosen = None if trained is None else trained.of(settings)
+    return chosen.training_epsilon if isinstance(chosen, PricesTraining) else None
 
 
 def learn_responses() -> str:

@@ -10,7 +10,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.label_types.learning import training_epsilon
 from annotation.choices.presets import PRESETS, Preset
 from annotation.choices.rules import field_defaults
 from annotation.choices.selections import selection_choice
@@ -242,8 +242,7 @@ def draft_of_random(project: Project) -> dict[str, Any]:
     choosing = sum(nano_spent(line.epsilon_nano) for line in spent if line.name.startswith("round:"))
     releases = sum(line.name.startswith("release:") for line in spent)
     values = standing_values(project)
-    trained = chosen_estimator(project.settings)
-    each = None if trained is None else trained.of(project.settings).epsilon
+    each = training_epsilon(project.settings)
     price = {} if each is None else {"training_epsilon": each + (choosing / releases if releases else 0.0)}
     changes = {
         "name": gettext("%(name)s, random choice") % {"name": project.name}

@@ -19,7 +19,7 @@ from annotation.choices.policies import PerRound
 from annotation.choices.presets import Preset, broken_rules, epsilon_of_kind
 from annotation.choices.randomizers import answers_unit
 from annotation.choices.rules import field_defaults
-from annotation.choices.selections import asks_about_all
+from annotation.choices.selections import AsksInBlocks, asks_about_all
 from annotation.errors import InvalidConfiguration
 from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.models import (
@@ -460,7 +460,7 @@ class PoolProjectForm(ChoosingForm):
     def _unused(self) -> list[str]:
         kind = self.chosen.get("data_kind", self.preset.data_kinds[0])
         selection = CATALOGUE.find(Kind.STRATEGY, self.chosen["selection"])
-        used = {*DATA_FIELDS.get(kind, ())} | (set() if getattr(selection, "in_blocks", False) else set(ROUNDS))
+        used = {*DATA_FIELDS.get(kind, ())} | (set() if isinstance(selection, AsksInBlocks) else set(ROUNDS))
         return [name for name in _BY_CHOICE if name not in used]
 
 

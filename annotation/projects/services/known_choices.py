@@ -10,7 +10,7 @@ from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.policies import PolicyChoice
 from annotation.choices.randomizers import RandomizerChoice
-from annotation.choices.selections import SelectionChoice
+from annotation.choices.selections import AsksInBlocks, SelectionChoice
 from annotation.models.configurations import KnownChoice
 from privacy.choices import Choice, Parameter
 
@@ -48,8 +48,8 @@ def facts_of(choice: type[Choice]) -> dict[str, Any]:
         needed = [each.name for each in own_parameters(choice) if not each.optional]
         return {"needs": ["gate_epsilon", *needed], "uploads_together": choice.charged_as.proved_in_windows}
     if issubclass(choice, SelectionChoice):
-        secret = choice.hides_selection
-        return {"hides_selection": secret, "by_chance": choice.by_chance, "in_blocks": choice.in_blocks}
+        in_blocks = isinstance(choice, AsksInBlocks)
+        return {"hides_selection": in_blocks, "by_chance": choice.by_chance, "in_blocks": in_blocks}
     if issubclass(choice, PolicyChoice):
         return {"hides_selection": choice.hides_selection}
     if issubclass(choice, LabelType):

@@ -57,8 +57,8 @@ SELECTION = [
     Mutant(
         "every block charged at the rate of the first",
         "learner/pools/configuration.py",
-        "choice.of_block(block, choice.block_rates[block - 1])",
-        "choice.of_block(block, choice.block_rates[0])",
+        "SecretSample(blocks_choice_of(project).block_rates[block - 1])",
+        "SecretSample(blocks_choice_of(project).block_rates[0])",
         (f"{SECRET_ROUNDS}::test_each_release_is_charged_what_it_adds_to_the_series",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import GateChoice
 from annotation.choices.randomizers import RandomizerChoice
 from annotation.choices.rules import FoundInPool
-from annotation.choices.selections import SelectionChoice
+from annotation.choices.selections import AsksInBlocks, AsksStream
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.strategies.base import StrategyChoice
@@ -52,16 +52,13 @@ def events_of(choice: Choice) -> Iterator[Event | None]:
 
 def price_of(choice: Choice) -> tuple[Any, ...]:
     costs = [None if event is None else event.cost() for event in events_of(choice)]
-    rates = [choice.rates(), choice.block_rates] if isinstance(choice, SelectionChoice) and _has_rates(choice) else []
-    return (*(cost and (f"{cost.epsilon:.9g}", f"{cost.delta:.9g}", f"{cost.rho:.9g}") for cost in costs), *rates)
-
-
-def _has_rates(choice: SelectionChoice) -> bool:
-    try:
-        choice.rates()
-    except ValueError:
-        return False
-    return True
+    rates = [choice.rates()] if isinstance(choice, AsksStream) else []
+    blocks = [choice.block_rates] if isinstance(choice, AsksInBlocks) else []
+    return (
+        *(cost and (f"{cost.epsilon:.9g}", f"{cost.delta:.9g}", f"{cost.rho:.9g}") for cost in costs),
+        *rates,
+        *blocks,
+    )
 
 
 def others(declared: Parameter, value: Any) -> Iterator[Any]:

@@ -1,8 +1,7 @@
 import pytest
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.rules import selection_rates
-from annotation.choices.selections import asks_about_all, selection_choice
+from annotation.choices.selections import asks_about_all, selection_choice, selection_rates
 from learner.strategies.bernoulli_screen import TwoRates
 from privacy.choices import Kind
 

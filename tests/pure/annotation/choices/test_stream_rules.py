@@ -3,7 +3,8 @@ import math
 import pytest
 
 from annotation.choices.presets import PRESETS, broken_rules
-from annotation.choices.rules import batch_stream_epsilon, selection_rates
+from annotation.choices.rules import batch_stream_epsilon
+from annotation.choices.selections import selection_rates
 from tests.streaming import VISIBLE
 
 STREAMS = [preset for preset in PRESETS.values() if preset.defaults.get("arrival") == "stream"]
