@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of, parameter_names
-from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator, training_epsilon
+from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator, training_delta, training_epsilon
 from annotation.choices.policies import chosen_policy, policy_hides_selection
 from annotation.choices.selections import asks_in_secret, selection_choice, selection_rates
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
@@ -131,7 +131,7 @@ def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) ->
     except ValueError as error:
         return {"selection": as_message("No screen has these numbers: {reason}.", reason=error)}
     try:
-        update = trained.of(settings)
+        trained.of(settings)
     except BrokenRules:
         # Told beside each number already.
         return {}
@@ -148,7 +148,7 @@ def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) ->
             selected=selected,
             training_epsilon=update_epsilon(settings),
         )
-    delta = hidden_selection_delta(rates[0], getattr(update, "training_delta", 0.0))
+    delta = hidden_selection_delta(rates[0], training_delta(settings))
     if policy_hides_selection(settings) and delta > settings["pool_delta"]:
         broken["pool_delta"] = as_message("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken

@@ -69,6 +69,12 @@ def training_epsilon(settings: Mapping[str, Any]) -> float | None:
     return chosen.training_epsilon if isinstance(chosen, PricesTraining) else None
 
 
+def training_delta(settings: Mapping[str, Any]) -> float:
+    """Return what the noise of one training leaves outside epsilon; 0 where it has no Gaussian noise."""
+    trained = chosen_estimator(settings)
+    return 0.0 if trained is None else getattr(trained.of(settings), "training_delta", 0.0)
+
+
 def learn_responses() -> str:
     return ", ".join(each.name for each in _learners() if each.learns_responses)
 

@@ -4,7 +4,7 @@ import math
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.label_types.learning import training_delta, training_epsilon
 from annotation.choices.rules import no_start_before
 from annotation.errors import InvalidUpload
 from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Project
@@ -43,11 +43,7 @@ def start_delta(project: Project, epsilon: float) -> float:
 
 
 def _training_of(project: Project) -> tuple[float | None, float]:
-    trained = chosen_estimator(project.settings)
-    if trained is None:
-        return None, 0.0
-    choice = trained.of(project.settings)
-    return choice.epsilon, choice.delta
+    return training_epsilon(project.settings), training_delta(project.settings)
 
 
 def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseUser | None) -> BudgetAccount:
