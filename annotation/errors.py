@@ -1,8 +1,10 @@
 """Everything the annotation layer refuses to do, by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from dpal.errors import Unreadable
 from privacy.wording import as_message
 
 
@@ -26,6 +28,15 @@ class DraftGone(AnnotationError):
 
 class InvalidUpload(Unprocessable):
     """The file or its mapping cannot be read at all; nothing was stored."""
+
+
+@contextmanager
+def refusing_unreadable() -> Iterator[None]:
+    """Raise `InvalidUpload` for what the client's reader calls `Unreadable`."""
+    try:
+        yield
+    except Unreadable as error:
+        raise InvalidUpload(str(error)) from None
 
 
 class FewWouldPass(InvalidUpload):

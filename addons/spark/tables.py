@@ -8,7 +8,7 @@ from typing import Any
 
 from addons.spark.jobs import FileReader, name_of
 from addons.spark.stores import Bucket
-from annotation.data.readers.cells import Pseudonyms
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.data.readers.registered import TableColumns, check_unchanged, table_rows
 from annotation.data.readers.stores import BucketTable, FolderTable, TableStore
 from privacy.gate.engine import PoolFile, ReadFile

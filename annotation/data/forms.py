@@ -7,12 +7,12 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.form_fields import DecimalMarkField
-from annotation.data.readers.encodings import Encoding
-from annotation.data.readers.reading import TEXTS, Format
-from annotation.data.readers.shapes import FileShape
 from annotation.data.services.registered import FORMATS
 from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS, Retention
+from dpal.reading.encodings import Encoding
+from dpal.reading.formats import TEXTS, Format
+from dpal.reading.shapes import FileShape
 
 DELIMITED = (Format.CSV, Format.TSV)
 DELIMITERS = [(",", _("comma")), (";", _("semicolon")), ("\t", _("tab")), ("|", _("vertical bar"))]

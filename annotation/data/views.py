@@ -24,9 +24,6 @@ from annotation.budget.spending import table_csv
 from annotation.data import selectors
 from annotation.data.downloads import export_response, labels_response
 from annotation.data.forms import KINDS, MappingForm, RetentionForm, TableForm, UploadForm, reading_of, reading_so_far
-from annotation.data.readers.cells import MAXIMUM_TEXT_LENGTH
-from annotation.data.readers.rows import BAD_ROWS_KEPT
-from annotation.data.readers.shapes import FileShape
 from annotation.data.services import datasets, drafts, exports, mappings, registered
 from annotation.data.services import retention as retention_service
 from annotation.data.services.charged_start import start_delta
@@ -38,6 +35,9 @@ from annotation.models.imports import UploadDraft
 from annotation.people.identity import person_of
 from annotation.wording import localized
 from annotation.work.polling import moving_page
+from dpal.reading.cells import MAXIMUM_TEXT_LENGTH
+from dpal.reading.rows import BAD_ROWS_KEPT
+from dpal.reading.shapes import FileShape
 
 BAD_ROW_COLUMNS = ("line", "column", "reason")
 

@@ -32,6 +32,7 @@ from types import ModuleType
 from typing import Any, BinaryIO, NoReturn
 
 from annotation.errors import InvalidUpload, SiteBusy
+from dpal.errors import Unreadable
 from privacy.wording import Message, as_message, message_from, message_of
 
 MIB = 1024 * 1024
@@ -44,6 +45,8 @@ ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
+    # The package `dpal`, where it is read in place.
+    "PYTHONPATH": str(ROOT / "client" / "src"),
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",
@@ -350,7 +353,7 @@ def _work(job: Job, arguments: dict[str, Any], output: int, source: int, *, memo
                 for head, payload in job(file, **arguments):
                     _send(out, head | {"at": file.tell()}, payload)
                     _allow(cpu)
-            except InvalidUpload as refusal:
+            except (InvalidUpload, Unreadable) as refusal:
                 _send(out, {"refused": message_of(str(refusal)).as_json()})
             except RecursionError:
                 _send(out, {"refused": TOO_DEEP.as_json()})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, declaration_of
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import Layout
+from dpal.reading.rows import Layout
 from learner.estimators.descriptions import ClassDescription
 from learner.simulation.task import SimulationTask, held_out
 from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT

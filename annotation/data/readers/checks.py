@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.label_types.base import NamesSeveral
-from annotation.data.readers.cells import (
+from dpal.reading.cells import (
     EMPTY,
     NOT_TEXT,
     BadCell,
@@ -21,7 +21,7 @@ from annotation.data.readers.cells import (
     read_contributor,
     read_text,
 )
-from annotation.data.readers.rows import BadRow, Layout, RawBatch, RowBatch
+from dpal.reading.rows import BadRow, Layout, RawBatch, RowBatch
 from privacy.wording import as_message
 
 MAXIMUM_OWNER_LENGTH = 1_000

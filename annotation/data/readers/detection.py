@@ -11,15 +11,17 @@ from pathlib import PurePosixPath
 from statistics import median
 from typing import Any, BinaryIO
 
-from annotation.data.readers.cells import BadCell
-from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.guessing import CONTRIBUTOR_NAMES, LABEL_NAMES, PIXEL_NAMES, TEXT_NAMES, plain_name
 from annotation.data.readers.images import is_image_entry, picture_of, upright_image
-from annotation.data.readers.reading import Format, Upload
-from annotation.data.readers.rows import FirstRows, Layout
-from annotation.data.readers.shapes import FileShape, shape_of
+from annotation.data.readers.reading import Upload
+from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
 from annotation.work.limits import Answer, Limits, run
+from dpal.reading.cells import BadCell
+from dpal.reading.encodings import Encoding
+from dpal.reading.formats import Format
+from dpal.reading.rows import FirstRows, Layout
+from dpal.reading.shapes import FileShape
 
 SEPARATORS = ("|", ";", ",")
 LOOKED_AT = 500

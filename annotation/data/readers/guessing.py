@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.data.readers.rows import Layout
+from dpal.reading.rows import Layout
 
 TEXT_NAMES = (
     *("text", "texts", "utterance", "query", "message", "sentence", "content", "body", "comment", "document"),

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from annotation.data.readers.checks import check_rows
-from annotation.data.readers.delimited import AT_THE_END
-from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.parquet import ParquetReader
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import RowBatch
 from annotation.data.readers.texts import TextReader
+from dpal.reading.delimited import AT_THE_END
+from dpal.reading.encodings import Encoding
+from dpal.reading.rows import RowBatch
 
 # More than a quoted field may hold, so that one which began before the cut must end, or break a rule, within it.
 WINDOW_BYTES = 8 * csv.field_size_limit()

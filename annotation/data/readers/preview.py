@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.data.readers.checks import check_rows
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import Layout, RawBatch, RowBatch
+from dpal.reading.rows import Layout, RawBatch, RowBatch
 
 PREVIEW_ROWS = 20
 

@@ -18,18 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from annotation.data.readers.cells import (
-    PSEUDONYM_BYTES,
-    BadCell,
-    Pseudonyms,
-    all_texts_pass,
-    read_contributor,
-    read_text,
-)
-from annotation.data.readers.parquet import python_values
+from annotation.data.readers.pseudonyms import PSEUDONYM_BYTES, Pseudonyms
 from annotation.data.readers.stores import StoredFile, TableStore
 from annotation.errors import InvalidUpload, TableChanged
 from annotation.work.limits import WHOLE, Answer, run
+from dpal.reading.cells import BadCell, all_texts_pass, read_contributor, read_text
+from dpal.reading.parquet import python_values
 from privacy.gate.columns import NOBODY, POOL_SCHEMA
 from privacy.gate.engine import PoolFile
 from privacy.wording import as_message

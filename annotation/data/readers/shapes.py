@@ -1,55 +1,19 @@
-"""Shape of an upload before anybody said which column is which."""
+"""Shape of an upload, found in a limited process."""
 
-import csv
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
 from typing import BinaryIO
 
-from annotation.data.readers.cells import BadCell, check_storable
-from annotation.data.readers.delimited import DELIMITERS
-from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.images import FILE_NAME
-from annotation.data.readers.json_lines import read_object
-from annotation.data.readers.label_studio import LabelStudioReader
 from annotation.data.readers.parquet import parquet_columns
-from annotation.data.readers.reading import Format, detect_format
-from annotation.data.readers.rows import FirstRows, Layout, refuse_wide
-from annotation.data.readers.sources import TextSource
+from annotation.data.readers.reading import detect_format
 from annotation.data.readers.workbook import WorkbookReader
-from annotation.errors import InvalidUpload
-from annotation.work.limits import LOOK, Answer, run
-from privacy.wording import as_message
-
-HEAD_LINES = 100
-HEAD_CHARACTERS = 8 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class FileShape:
-    """How a file is written and what its columns are called.
-
-    `controls` are what may have been answered in a list of tasks, and `people` who did, as far as its beginning shows;
-    `sheets` those of a workbook, and `sheet` the one that was looked at.
-    """
-
-    format: Format
-    columns: tuple[str, ...] = ()
-    delimiter: str | None = None
-    controls: tuple[str, ...] = ()
-    people: tuple[str, ...] = ()
-    sheets: tuple[str, ...] = ()
-    sheet: str | None = None
-
-    def __post_init__(self) -> None:
-        refuse_wide(len(self.columns))
-        try:
-            for name in (*self.columns, *self.controls, *self.people, *self.sheets):
-                check_storable(name)
-        except BadCell as error:
-            raise InvalidUpload(as_message("encoding: a name in the file {reason}", reason=error.args[0])) from None
+from annotation.errors import refusing_unreadable
+from annotation.work.limits import LOOK, run
+from dpal.reading.formats import Format
+from dpal.reading.rows import FirstRows, Layout
+from dpal.reading.shapes import FileShape, read_shape
 
 
+@refusing_unreadable()
 def shape_of(
     file: BinaryIO,
     name: str,
@@ -87,64 +51,3 @@ def shape_of(
     )
     several = {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
     return FileShape(kind, **(found | several))
-
-
-def read_shape(
-    file: BinaryIO,
-    *,
-    kind: str,
-    compressed: bool,
-    maximum_bytes: int,
-    encoding: str,
-    has_header: bool,
-    delimiter: str | None,
-    quoting: bool,
-) -> Iterator[Answer]:
-    """Yield the shape of a text file; a job of a limited process."""
-    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=Encoding(encoding))
-    if kind == Format.TASKS:
-        tasks = LabelStudioReader(source, Layout(kind="text"))
-        shape = FileShape(Format.TASKS, tasks.fields(), controls=tasks.controls(), people=tasks.people())
-    elif not (lines := [line for line in _head(source) if line.strip()]):
-        raise InvalidUpload("file: holds no rows")
-    elif kind == Format.JSON_LINES:
-        shape = FileShape(Format.JSON_LINES, _fields(lines))
-    else:
-        default = "\t" if kind == Format.TSV else ","
-        candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
-        split = {candidate: _split(lines[0], candidate, quoting=quoting) for candidate in candidates}
-        # The one that makes most columns of the first line; the earlier one of two that make as many.
-        chosen = max(split, key=lambda candidate: len(split[candidate]))
-        names = split[chosen] if has_header else [str(place) for place in range(1, len(split[chosen]) + 1)]
-        shape = FileShape(Format(kind), tuple(names), chosen)
-    yield {name: getattr(shape, name) for name in ("columns", "delimiter", "controls", "people")}, b""
-
-
-def _head(source: TextSource) -> Iterator[str]:
-    held = 0
-    for line in islice(source.lines(), HEAD_LINES):
-        yield line
-        held += len(line)
-        if held > HEAD_CHARACTERS:
-            break
-
-
-def _fields(lines: list[str]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for line in lines:
-        try:
-            found |= dict.fromkeys(read_object(line))
-        except ValueError:
-            continue
-    return tuple(found)
-
-
-def _split(line: str, delimiter: str, *, quoting: bool) -> list[str]:
-    try:
-        if quoting:
-            names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
-        else:
-            names = next(csv.reader([line], delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True), [])
-        return [name.strip() for name in names]
-    except csv.Error:
-        return []

@@ -24,7 +24,6 @@ from annotation import signals
 from annotation.budget.services import names_more_than
 from annotation.data.pixels import PixelFile
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import BadRowReport, FirstRows
 from annotation.data.services import (
     charged_start,
     check_columns,
@@ -59,6 +58,7 @@ from annotation.models.retention import Forgetting
 from annotation.work import scanning
 from annotation.work.services import attempts, files, interruptions, jobs
 from annotation.work.services.attempts import collector_paused
+from dpal.reading.rows import BadRowReport, FirstRows
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message, as_plural_message, joined_messages

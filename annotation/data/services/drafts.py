@@ -16,14 +16,14 @@ from annotation.budget import charges
 from annotation.choices.gates import gate_from
 from annotation.choices.policies import labels_of_first_model
 from annotation.data.readers.preview import PREVIEW_ROWS, Preview, preview_of
-from annotation.data.readers.rows import FirstRows
-from annotation.data.readers.shapes import FileShape
 from annotation.data.services import charged_start, datasets, mappings, pool_files, uploads
 from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import FewWouldPass
 from annotation.models import Dataset, DatasetRole, Project, Query
 from annotation.models.imports import UploadDraft
 from annotation.work.services import jobs
+from dpal.reading.rows import FirstRows
+from dpal.reading.shapes import FileShape
 from privacy.gate import columns
 from privacy.gate.forecast import GateForecast, PassingTexts
 

@@ -14,7 +14,6 @@ from django.db.models import Case, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from annotation.data.readers.cells import BadCell, read_contributor
 from annotation.data.services import drafts, pool_files, registered
 from annotation.data.services.pseudonyms import reference_of, site_pseudonyms
 from annotation.errors import ForgettingRefused
@@ -43,6 +42,7 @@ from annotation.models.people import IdempotentAnswer
 from annotation.models.quality import GoldQuery, Opinion, Review
 from annotation.models.retention import Forgetting
 from annotation.work.services import files, jobs
+from dpal.reading.cells import BadCell, read_contributor
 from privacy.wording import as_message
 
 ZEROED_AT_ONCE = 4096

@@ -16,7 +16,6 @@ from django.db.models import QuerySet, Sum
 
 from annotation.data.readers.parts import PartReader, find_cuts
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import BadRow, BadRowReport
 from annotation.data.services import mappings, pool_files, records
 from annotation.data.services.registered import Check
 from annotation.data.services.shared_rows import ComparedRows
@@ -25,6 +24,7 @@ from annotation.models import BadRows, Dataset, DatasetState, WorkState
 from annotation.models.imports import ImportPart
 from annotation.work.services import attempts
 from annotation.work.services.attempts import collector_paused
+from dpal.reading.rows import BadRow, BadRowReport
 
 logger = logging.getLogger(__name__)
 # A worker reads so much in a few seconds; handing smaller pieces around costs more than it saves.

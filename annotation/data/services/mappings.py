@@ -9,14 +9,16 @@ from django.conf import settings
 
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
-from annotation.data.readers.cells import BadCell, check_storable
-from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.guessing import guess_columns, remembered
-from annotation.data.readers.reading import Format, detect_format
-from annotation.data.readers.rows import AnswersKept, Layout
-from annotation.data.readers.shapes import FileShape, shape_of
+from annotation.data.readers.reading import detect_format
+from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
+from dpal.reading.cells import BadCell, check_storable
+from dpal.reading.encodings import Encoding
+from dpal.reading.formats import Format
+from dpal.reading.rows import AnswersKept, Layout
+from dpal.reading.shapes import FileShape
 from privacy.wording import as_message
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})

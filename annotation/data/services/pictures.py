@@ -8,10 +8,10 @@ from typing import BinaryIO
 
 from annotation import selectors
 from annotation.data.pixels import png_of
-from annotation.data.readers.rows import KeptPicture
 from annotation.models import Dataset, Record
 from annotation.models.database import copied_into
 from annotation.work.services import attempts, files
+from dpal.reading.rows import KeptPicture
 
 PICTURE_COLUMNS = ("record_id", "width", "height", "content")
 PICTURE_TYPES = ("int8", "int2", "int2", "bytea")

@@ -23,14 +23,14 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from numpy.typing import NDArray
 
-from annotation.data.readers.cells import Pseudonyms
-from annotation.data.readers.rows import RowBatch
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.data.services import registered
 from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import UploadRefused
 from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project, Record, SourceFile
 from annotation.models.imports import ImportPart
 from annotation.work.services import files
+from dpal.reading.rows import RowBatch
 from privacy.errors import UnsoundCombination
 from privacy.gate import columns
 from privacy.gate.columns import NOBODY, read_columns

@@ -5,7 +5,7 @@ import hmac
 
 from django.conf import settings
 
-from annotation.data.readers.cells import Pseudonyms
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.models import Project
 
 TABLE = b"contributors of a registered table\0"

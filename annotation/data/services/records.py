@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import Copy
 
-from annotation.data.readers.cells import Pseudonyms
-from annotation.data.readers.rows import RowBatch
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.data.services.pool_files import PREFIX, WrittenFile, discard, store_file
 from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.models import Dataset
 from annotation.models.database import copied_into
 from annotation.work.services import files
+from dpal.reading.rows import RowBatch
 
 RECORDS = "annotation_record"
 RECORD_COLUMNS = ("dataset_id", "row_number", "text", "payload", "contributor", "label", "metadata")

@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.choices.gates import run_event
-from annotation.data.readers.cells import Pseudonyms
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.data.readers.registered import CHANGED, TableColumns, TableFile, snapshot_of, table_files, table_rows
 from annotation.data.readers.stores import (
     METADATA_ENDINGS,

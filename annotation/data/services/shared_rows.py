@@ -30,7 +30,6 @@ from annotation.data.readers.digests import (
     rows_among,
     text_digests,
 )
-from annotation.data.readers.rows import RowBatch
 from annotation.data.services import pool_files
 from annotation.errors import InvalidUpload, RowsShared
 from annotation.models import (
@@ -45,6 +44,7 @@ from annotation.models import (
     RecordPost,
 )
 from annotation.work.services import files
+from dpal.reading.rows import RowBatch
 from privacy.gate import columns
 from privacy.wording import as_message
 

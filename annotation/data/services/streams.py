@@ -14,8 +14,6 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Min
 from django.db.models.functions import Now
 
 from annotation.data.readers.checks import check_rows
-from annotation.data.readers.json_lines import NO_FIELD, NOT_AN_OBJECT
-from annotation.data.readers.rows import BadRow, Layout, RawBatch
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import shared_rows
 from annotation.data.services.records import RECORD_COLUMNS, RECORD_TYPES, RECORDS
@@ -37,6 +35,8 @@ from annotation.models import (
 )
 from annotation.models.database import copied_into
 from annotation.work.services import jobs
+from dpal.reading.json_lines import NO_FIELD, NOT_AN_OBJECT
+from dpal.reading.rows import BadRow, Layout, RawBatch
 from privacy.wording import as_message, as_plural_message
 
 BAD_ROWS_NAMED = 100

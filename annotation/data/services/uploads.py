@@ -9,10 +9,10 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload, StorageFull
 from annotation.models import Arrival, BadRows, DatasetRole, Project
 from annotation.work.services import interruptions
+from dpal.reading.rows import FirstRows, Layout
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.wording import as_message
 

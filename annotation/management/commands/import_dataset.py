@@ -7,11 +7,11 @@ from typing import Any, get_args
 from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.data.readers.encodings import Encoding
-from annotation.data.readers.rows import AnswersKept
 from annotation.data.services import datasets
 from annotation.errors import AnnotationError
 from annotation.models import BadRows, DatasetRole, DatasetState, Project
+from dpal.reading.encodings import Encoding
+from dpal.reading.rows import AnswersKept
 
 
 class Command(BaseCommand):

@@ -13,9 +13,9 @@ from annotation.choices.cards import ChoiceCards
 from annotation.choices.presets import PRESETS, Preset
 from annotation.data.forms import DELIMITERS, ENCODINGS
 from annotation.data.readers.detection import DetectedFile
-from annotation.data.readers.reading import Format
 from annotation.models import Arrival, DataKind, Oracle
 from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm
+from dpal.reading.formats import Format
 
 OWN_LIMIT: Final = "own"
 # Taken for given while something else is checked.

@@ -25,7 +25,6 @@ from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.presets import PRESETS
 from annotation.data.readers.detection import DetectedFile, Labels, detect_file, labels_of
 from annotation.data.readers.images import FILE_NAME
-from annotation.data.readers.rows import RowBatch
 from annotation.data.services import datasets, mappings, shared_rows, uploads
 from annotation.data.services.drafts import UploadForecast, forecast_upload
 from annotation.errors import DraftGone, InvalidUpload
@@ -33,6 +32,7 @@ from annotation.models import Arrival, DataKind, DatasetRole, Oracle, Project
 from annotation.models.imports import OpeningDraft
 from annotation.projects.services import opening
 from annotation.work.services import jobs
+from dpal.reading.rows import RowBatch
 from privacy.accounting.cost import Cost
 from privacy.choices import Kind
 from privacy.wording import as_message

@@ -67,3 +67,7 @@ class NotCached(DpalError):
 
 class NotFitting(DpalError, ValueError):
     """Records that are not of the kind the model reads."""
+
+
+class Unreadable(DpalError):
+    """A file, or what is said of it, that cannot be read at all."""

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from dpal_site.catalogues import compile_catalogue, messages_in, read_catalogue
 
 ENGLISH = "dpal_site/locale/en/LC_MESSAGES/django.po"
-PACKAGES = ("dpal_site", "addons", "learner", "annotation", "privacy")
+PACKAGES = ("dpal_site", "addons", "learner", "annotation", "privacy", "client/src/dpal/reading")
 
 
 class Command(BaseCommand):

@@ -8,14 +8,14 @@ from django.test import Client, RequestFactory
 from django.utils import timezone, translation
 
 from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
-from annotation.data.readers.cells import EMPTY, TOO_LONG
-from annotation.data.readers.rows import BadRow, BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import Job, Role
 from annotation.templatetags.privacy_numbers import unbroken
 from annotation.wording import localized
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from dpal.reading.cells import EMPTY, TOO_LONG
+from dpal.reading.rows import BadRow, BadRowReport
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware
 from privacy.accounting.cost import no_proof

@@ -20,12 +20,12 @@ from django.db import connection
 from django.db.models.functions import Now
 from PIL import Image
 
-from annotation.data.readers import rows
 from annotation.data.services import datasets, records
 from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.work.services import attempts, jobs
+from dpal.reading import rows
 from dpal_site.embedded import host
 from tests.factories import make_project, make_user, receive_upload
 

@@ -11,7 +11,6 @@ from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 
 from annotation.data.readers import parts as file_parts
-from annotation.data.readers import rows, sources
 from annotation.data.readers.parts import find_cuts
 from annotation.data.services import datasets, import_parts, uploads
 from annotation.data.services.shared_rows import ComparedRows
@@ -20,6 +19,7 @@ from annotation.gates import services as gates
 from annotation.models import Dataset, Job, Record
 from annotation.models.imports import ImportPart
 from annotation.work.services import attempts, files, jobs
+from dpal.reading import rows, sources
 from tests.factories import make_project, make_user, receive_upload
 from tests.pools import stored_rows
 

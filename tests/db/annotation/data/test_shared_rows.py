@@ -11,7 +11,6 @@ from django.db import close_old_connections, connection
 from django.test import Client
 from django.urls import reverse
 
-from annotation.data.readers import sources
 from annotation.data.services import datasets, import_parts, shared_rows, streams
 from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import InvalidRecords, InvalidUpload
@@ -19,6 +18,7 @@ from annotation.models import Dataset, DatasetState, Job, Record, RecordPost
 from annotation.models.imports import ImportPart
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from dpal.reading import sources
 from privacy.ledger.models import LedgerEntry
 from tests import learning, streaming
 from tests.factories import add_members, make_user, receive_upload

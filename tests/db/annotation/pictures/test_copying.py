@@ -7,12 +7,12 @@ from django.db import connection, transaction
 from PIL import Image
 
 from annotation.data.readers.images import ImageArchiveReader
-from annotation.data.readers.rows import Layout
 from annotation.data.services import datasets, mappings
 from annotation.data.services.forgetting import empty_records
 from annotation.data.services.pictures import image_ahead, image_of, shown_image
 from annotation.models import Dataset, Picture, Project, Query, Record
 from annotation.questions.services import queue
+from dpal.reading.rows import Layout
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import bring_file, make_project, make_records, make_user
 from tests.owning import as_owner

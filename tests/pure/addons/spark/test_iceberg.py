@@ -3,7 +3,7 @@ from dataclasses import asdict
 import pytest
 
 from addons.spark.iceberg import metadata_file, read_snapshot
-from annotation.data.readers.cells import Pseudonyms
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.data.readers.registered import TableColumns, table_rows
 from annotation.data.readers.stores import FolderTable
 from annotation.errors import InvalidUpload

@@ -2,7 +2,7 @@ import pytest
 
 from addons.spark.stores import Bucket
 from addons.spark.tables import Objects, bucket_reader, folder_reader
-from annotation.data.readers.cells import Pseudonyms
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.data.readers.registered import TableColumns, table_files, table_rows
 from annotation.data.readers.stores import BucketTable, FolderTable
 from annotation.errors import TableChanged

@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.data.readers import cells
+from dpal.reading import cells
 
 
 @pytest.mark.parametrize("text", ["Play", " a ", "ä\u00a0b", "x" * cells.MAXIMUM_TEXT_LENGTH])

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.readers import cells, sources
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import BadRow, Layout
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
+from dpal.reading import cells, sources
+from dpal.reading.rows import BadRow, Layout
 from tests.pure.annotation.data.readers.test_parsers import parquet
 from tests.workbooks import sheet, workbook
 

@@ -16,10 +16,10 @@ from PIL import Image
 
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import FirstRows, Layout
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
 from annotation.work import scanning
 from annotation.work.outgoing import parse_target
+from dpal.reading.rows import FirstRows, Layout
 from dpal_site.accounts.openid.issuer import IssuerRefused, read_claims, sound_description
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.host import UnsupportedUrl

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.readers import cells, checks, label_studio
-from annotation.data.readers.reading import Format, Upload, detect_format
-from annotation.data.readers.rows import BadRow, Layout
+from annotation.data.readers import checks
+from annotation.data.readers.reading import Upload, detect_format
 from annotation.errors import InvalidUpload
+from dpal.reading import cells, label_studio
+from dpal.reading.formats import Format
+from dpal.reading.rows import BadRow, Layout
 
 TEXT = Layout(kind="text", text="text")
 LABELLED = Layout(kind="text", text="text", label="topic", classes=("sport", "music"))
@@ -146,7 +148,7 @@ def test_what_cannot_be_read_is_refused_by_rule(data, layout, message):
 def test_tasks_split_anywhere_between_pieces_stay_whole(texts, indent, size):
     data = json.dumps([task(text, "sport") for text in texts], indent=indent, ensure_ascii=False).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("annotation.data.readers.sources.CHUNK_BYTES", size)
+        patch.setattr("dpal.reading.sources.CHUNK_BYTES", size)
         rows, bad = read(data)
     good = [text for text in texts if text.strip() and "\0" not in text]
     assert (rows, len(bad)) == (good, len(texts) - len(good))

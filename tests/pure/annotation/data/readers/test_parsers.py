@@ -16,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from annotation.data.readers import cells, checks
+from annotation.data.readers import checks
 from annotation.data.readers import images as readers_images
-from annotation.data.readers.reading import Detected, Format, Upload, detect_format
-from annotation.data.readers.rows import BadRow, Layout
+from annotation.data.readers.reading import Upload, detect_format
 from annotation.errors import InvalidUpload
+from dpal.reading import cells
+from dpal.reading.formats import Detected, Format
+from dpal.reading.rows import BadRow, Layout
 
 TEXT = Layout(kind="text", text="text")
 SMS = Layout(kind="text", text="text", has_header=False, header=("label", "text"), delimiter="\t", quoting=False)
@@ -132,7 +134,7 @@ def test_text_split_anywhere_between_pieces_stays_whole(monkeypatch):
     csv.writer(sink).writerows([["text"], *([row] for row in rows)])
     data = sink.getvalue().encode()
     for size in (7, 64, 1000):
-        monkeypatch.setattr("annotation.data.readers.sources.CHUNK_BYTES", size)
+        monkeypatch.setattr("dpal.reading.sources.CHUNK_BYTES", size)
         assert read_texts(data) == (rows, [])
 
 

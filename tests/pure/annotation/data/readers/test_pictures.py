@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from annotation.data.readers import images
-from annotation.data.readers.cells import BadCell
 from annotation.data.readers.images import read_image
+from dpal.reading.cells import BadCell
 
 RED, BLUE = (230, 20, 20), (20, 20, 230)
 

@@ -8,13 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.data.readers import cells, checks
+from annotation.data.readers import checks
 from annotation.data.readers.guessing import guess_columns
 from annotation.data.readers.preview import PreviewCell, PreviewRow, preview_of
-from annotation.data.readers.reading import Format, Upload
-from annotation.data.readers.rows import Layout
-from annotation.data.readers.shapes import FileShape, shape_of
+from annotation.data.readers.reading import Upload
+from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
+from dpal.reading import cells
+from dpal.reading.formats import Format
+from dpal.reading.rows import Layout
+from dpal.reading.shapes import FileShape
 from tests.pure.annotation.data.readers.test_parsers import GREY, archive, png
 
 TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))

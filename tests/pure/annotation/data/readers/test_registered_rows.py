@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.data.readers import registered as rows
-from annotation.data.readers.cells import MAXIMUM_TEXT_LENGTH, BadCell, Pseudonyms, read_contributor, read_text
+from annotation.data.readers.pseudonyms import Pseudonyms
 from annotation.data.readers.registered import (
     TableColumns,
     contributors_of,
@@ -15,6 +15,7 @@ from annotation.data.readers.registered import (
 )
 from annotation.data.readers.stores import FolderTable
 from annotation.errors import TableChanged
+from dpal.reading.cells import MAXIMUM_TEXT_LENGTH, BadCell, read_contributor, read_text
 from privacy.gate.columns import NOBODY
 from privacy.gate.engine import PoolFile
 from tests.lakes import spoil_pages, write_table

@@ -17,14 +17,14 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from annotation.data.readers import images
-from annotation.data.readers.cells import BadCell
 from annotation.data.readers.images import TOO_MANY_SCANS, jpeg_scans, read_image
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import FirstRows, Layout
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
 from annotation.work.limits import Limits
+from dpal.reading.cells import BadCell
+from dpal.reading.rows import FirstRows, Layout
 from dpal_site.embedded.servers import REPOSITORY
 from tests.bombs import jpeg_of_scans
 
@@ -97,7 +97,7 @@ from annotation.errors import InvalidUpload
 from annotation.work.limits import Limits
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import Layout, FirstRows
+from dpal.reading.rows import Layout, FirstRows
 layout = Layout(**eval(sys.argv[2]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

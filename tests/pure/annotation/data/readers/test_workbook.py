@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from annotation.data.readers import workbook
 from annotation.data.readers.preview import preview_of
-from annotation.data.readers.reading import Format, Upload, detect_format
-from annotation.data.readers.rows import BadRow, FirstRows, Layout
+from annotation.data.readers.reading import Upload, detect_format
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
+from dpal.reading.formats import Format
+from dpal.reading.rows import BadRow, FirstRows, Layout
 from dpal_site.embedded.servers import REPOSITORY
 from tests.workbooks import MAIN, shared, sheet, styles
 from tests.workbooks import workbook as made
@@ -212,7 +213,7 @@ import resource, sys
 from annotation.errors import InvalidUpload
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
-from annotation.data.readers.rows import Layout, FirstRows
+from dpal.reading.rows import Layout, FirstRows
 from annotation.data.readers.shapes import shape_of
 layout = Layout(kind="text", text="text")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -3,9 +3,10 @@ import csv
 import pytest
 from django.utils import translation
 
-from annotation.data.readers import cells, checks, delimited, images, json_lines, label_studio, workbook
+from annotation.data.readers import checks, images, workbook
 from annotation.wording import localized
 from annotation.work.limits import Limits, reasons
+from dpal.reading import cells, delimited, json_lines, label_studio
 from privacy.wording import as_plural_message
 
 WRONG_COUNT = as_plural_message(

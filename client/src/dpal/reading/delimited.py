@@ -6,10 +6,10 @@ from itertools import chain, islice, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from annotation.data.readers.rows import BadRow, Layout, RawBatch
-from annotation.data.readers.sources import TextSource
-from annotation.errors import InvalidUpload
-from privacy.wording import as_message, as_plural_message
+from dpal.errors import Unreadable
+from dpal.reading.rows import BadRow, Layout, RawBatch
+from dpal.reading.sources import TextSource
+from dpal.wording import as_message, as_plural_message
 
 # Rows between two looks at whether a piece of the file is done.
 STRIDE = 64
@@ -112,7 +112,7 @@ class DelimitedReader:
     def _unreadable(self, message: str, start: int, end: int) -> list[BadRow]:
         reason = next((reason for part, reason in REASONS if part in message), UNREADABLE)
         if end > start and "field larger" in message:
-            raise InvalidUpload(
+            raise Unreadable(
                 as_message(
                     "file: the quote opened on line {start} is not closed within {most:,} characters, so "
                     "nobody can say where the rows after it begin; mend that line, or read the file without quoting",
@@ -128,7 +128,7 @@ class DelimitedReader:
         while not first.strip("\r\n"):
             line = next(self._lines, None)
             if line is None:
-                raise InvalidUpload("file: holds no rows")
+                raise Unreadable("file: holds no rows")
             first = line
             self._lines_before += 1
         if not layout.has_header:

@@ -6,10 +6,10 @@ from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any
 
-from annotation.data.readers.rows import BadRow, Layout, RawBatch
-from annotation.data.readers.sources import TextSource
-from annotation.errors import InvalidUpload
-from privacy.wording import as_message
+from dpal.errors import Unreadable
+from dpal.reading.rows import BadRow, Layout, RawBatch
+from dpal.reading.sources import TextSource
+from dpal.wording import as_message
 
 # Lines between two looks at whether a piece of the file is done.
 STRIDE = 64
@@ -33,11 +33,11 @@ class JsonLinesReader:
             return
         self._first = next(((number, line) for number, line in self._lines if line.strip()), None)
         if self._first is None:
-            raise InvalidUpload("file: holds no rows")
+            raise Unreadable("file: holds no rows")
         try:
             layout.require(list(read_object(self._first[1])))
         except ValueError as error:
-            raise InvalidUpload(as_message("file: line {line} {reason}", line=self._first[0], reason=error)) from None
+            raise Unreadable(as_message("file: line {line} {reason}", line=self._first[0], reason=error)) from None
 
     def batches(self) -> Iterator[RawBatch]:
         held = [self._first] if self._first else []

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
-from annotation.data.readers.encodings import Encoding, errors_of
-from annotation.errors import InvalidUpload
-from privacy.wording import as_message
+from dpal.errors import Unreadable
+from dpal.reading.encodings import Encoding, errors_of
+from dpal.wording import as_message
 
 CHUNK_BYTES = 1024 * 1024
 MAXIMUM_LINE_BYTES = 8 * 1024 * 1024
@@ -42,12 +42,10 @@ class _Counted(io.RawIOBase):
         try:
             piece = self._stream.read(min(len(buffer), self._chunk_bytes))
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise InvalidUpload("file: the gzip archive is damaged or cut off") from None
+            raise Unreadable("file: the gzip archive is damaged or cut off") from None
         self.count += len(piece)
         if self.count > self._maximum_bytes:
-            raise InvalidUpload(
-                as_message("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
-            )
+            raise Unreadable(as_message("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes))
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -88,9 +86,7 @@ class TextSource:
         with _whole_characters():
             while line := read(self._line_bytes + 1):
                 if len(line) > self._line_bytes:
-                    raise InvalidUpload(
-                        as_message("file: has a line longer than {most:,} bytes", most=self._line_bytes)
-                    )
+                    raise Unreadable(as_message("file: has a line longer than {most:,} bytes", most=self._line_bytes))
                 yield line
 
     def text(self) -> Iterator[str]:
@@ -105,4 +101,4 @@ def _whole_characters() -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        raise InvalidUpload("file: is cut off within a character of UTF-16") from None
+        raise Unreadable("file: is cut off within a character of UTF-16") from None

@@ -1,19 +1,35 @@
 """Layouts that readers are asked for, and rows that they hand over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.base import NamesSeveral
-from annotation.errors import InvalidUpload
-from privacy.wording import as_message, as_plural_message, message_of
+from dpal.errors import Unreadable
+from dpal.wording import as_message, as_plural_message, message_of
 
 UploadKind = Literal["text", "table", "image"]
 AnswersKept = Literal["majority", "ground_truth"]
+TextKind = Literal["delimited", "lines", "tasks"]
+# What a job that reads a file hands over: what can be written as JSON, and bytes.
+Answer = tuple[dict[str, Any], bytes]
+
+
+class NamesSeveral(Protocol):
+    """Sets of classes as answers: how many one names, and the number that stands for one."""
+
+    @property
+    def most_classes(self) -> int: ...
+
+    @property
+    def names_none(self) -> bool: ...
+
+    def places(self, choice: int) -> tuple[int, ...]: ...
+
+    def stored(self, places: Iterable[int]) -> int: ...
 
 
 # What a page can offer to choose from, and a row can have in memory.
@@ -22,7 +38,7 @@ MOST_COLUMNS = 2_000
 
 def refuse_wide(columns: int, *, most: int = MOST_COLUMNS) -> None:
     if columns > most:
-        raise InvalidUpload(
+        raise Unreadable(
             as_message("file: has {columns:,} columns, and at most {most:,} are read", columns=columns, most=most)
         )
 
@@ -117,11 +133,11 @@ class Layout:
         refuse_wide(len(present), most=max(MOST_COLUMNS, 2 * len(self.columns())))
         for name in self.columns():
             if name not in present:
-                raise InvalidUpload(
+                raise Unreadable(
                     as_message("{role}: the file has no column named {name!r}", role=self._role_of(name), name=name)
                 )
             if list(present).count(name) > 1:
-                raise InvalidUpload(
+                raise Unreadable(
                     as_message(
                         "{role}: the file has more than one column named {name!r}",
                         role=self._role_of(name),

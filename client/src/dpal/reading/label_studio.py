@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any
 
-from annotation.data.readers.cells import BadCell
-from annotation.data.readers.json_lines import NO_FIELD, NOT_AN_OBJECT
-from annotation.data.readers.rows import BadRow, Layout, RawBatch
-from annotation.data.readers.sources import TextSource
-from annotation.errors import InvalidUpload
-from privacy.wording import as_message
+from dpal.errors import Unreadable
+from dpal.reading.cells import BadCell
+from dpal.reading.json_lines import NO_FIELD, NOT_AN_OBJECT
+from dpal.reading.rows import BadRow, Layout, RawBatch
+from dpal.reading.sources import TextSource
+from dpal.wording import as_message
 
 MAXIMUM_TASK_CHARACTERS = 8 * 1024 * 1024
 # Tasks looked at to learn which fields and which controls there are.
@@ -87,9 +87,9 @@ class LabelStudioReader:
 
     def __init__(self, source: TextSource, layout: Layout) -> None:
         if layout.kind == "image":
-            raise InvalidUpload("file: tasks name images by address and hold none; upload them as a zip")
+            raise Unreadable("file: tasks name images by address and hold none; upload them as a zip")
         if layout.label and layout.label == layout.text:
-            raise InvalidUpload("label: names the field that holds the text")
+            raise Unreadable("label: names the field that holds the text")
         self._source = source
         self._layout = layout
         tasks = self._tasks()
@@ -101,7 +101,7 @@ class LabelStudioReader:
         self._later = tasks
         first = next((task.data for task in self._head if task.data is not None), None)
         if first is None:
-            raise InvalidUpload("file: holds no tasks")
+            raise Unreadable("file: holds no tasks")
         controls = self.controls()
         # An unanswered beginning says nothing about the controls.
         labels = {layout.label} if layout.label and not controls else controls
@@ -189,8 +189,8 @@ def decoded_value(text: str, at: int) -> tuple[Any, int]:
         return None, len(text)
 
 
-def broken_list(count: int) -> InvalidUpload:
-    return InvalidUpload(
+def broken_list(count: int) -> Unreadable:
+    return Unreadable(
         as_message("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count)
     )
 

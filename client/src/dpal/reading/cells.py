@@ -1,10 +1,9 @@
-"""Rules for a cell that becomes a stored text or the name of a contributor, and pseudonyms of those names."""
+"""Rules for a cell that becomes a stored text or the name of a contributor."""
 
-import hashlib
 import unicodedata
 from typing import Any
 
-from privacy.wording import as_message
+from dpal.wording import as_message
 
 MAXIMUM_TEXT_LENGTH = 20_000
 EMPTY = as_message("is empty")
@@ -82,20 +81,3 @@ def plain_names(cells: list[Any]) -> list[str | None] | None:
         return None
     names: list[str | None] = list(map(str.strip, cells))
     return names if all(names) else None
-
-
-PSEUDONYM_BYTES = 16
-
-
-class Pseudonyms:
-    """Keyed hashes of contributors' names: equal for one person, and not to be tried out without the 32-byte key."""
-
-    def __init__(self, key: bytes) -> None:
-        self._keyed = hashlib.blake2b(digest_size=PSEUDONYM_BYTES, key=key, person=b"contributor")
-
-    def of(self, name: str | None) -> bytes | None:
-        if name is None:
-            return None
-        hashed = self._keyed.copy()
-        hashed.update(name.encode())
-        return hashed.digest()

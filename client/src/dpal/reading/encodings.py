@@ -1,13 +1,13 @@
 """Encodings of text files: by the mark or as declared, never guessed: Windows-1252 and Latin-1 take any bytes."""
 
 import codecs
-from enum import StrEnum
+from enum import Enum
 
-from annotation.errors import InvalidUpload
-from privacy.wording import as_message
+from dpal.errors import Unreadable
+from dpal.wording import as_message
 
 
-class Encoding(StrEnum):
+class Encoding(str, Enum):
     """The encodings that are read; the value is what a mapping says and what Python calls it."""
 
     UTF_8 = "utf-8"
@@ -16,6 +16,9 @@ class Encoding(StrEnum):
     UTF_16_BE = "utf-16-be"
     WINDOWS_1252 = "windows-1252"
     LATIN_1 = "iso-8859-1"
+
+    def __str__(self) -> str:
+        return self.value
 
 
 WIDE = (Encoding.UTF_16, Encoding.UTF_16_LE, Encoding.UTF_16_BE)
@@ -35,11 +38,11 @@ UNMARKED_UTF_16 = as_message(
 def settled_encoding(head: bytes, declared: str | None) -> Encoding:
     """Return the encoding of a text by its mark, else as declared, else UTF-8; refused where these contradict."""
     if head.startswith(UTF_32_MARKS):
-        raise InvalidUpload("file: is encoded as UTF-32; save it as UTF-8 and upload that")
+        raise Unreadable("file: is encoded as UTF-32; save it as UTF-8 and upload that")
     marked = next((meant for mark, meant in MARKS if head.startswith(mark)), None)
     if marked is not None:
         if declared and declared not in marked:
-            raise InvalidUpload(
+            raise Unreadable(
                 as_message(
                     "encoding: the file begins with the mark of {marked}, so it is not {declared}",
                     marked=marked[0].value,
@@ -48,11 +51,11 @@ def settled_encoding(head: bytes, declared: str | None) -> Encoding:
             )
         return marked[0]
     if declared == Encoding.UTF_16:
-        raise InvalidUpload(
+        raise Unreadable(
             "encoding: the file has no mark that says in which order its bytes stand; choose utf-16-le or utf-16-be"
         )
     if declared not in WIDE and _seems_wide(head):
-        raise InvalidUpload(UNMARKED_UTF_16)
+        raise Unreadable(UNMARKED_UTF_16)
     return Encoding(declared or Encoding.UTF_8)
 
 

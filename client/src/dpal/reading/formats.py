@@ -1,0 +1,114 @@
+"""Formats of files by their content, and by their name where content cannot tell."""
+
+import os
+import re
+import zlib
+from enum import Enum
+from pathlib import PurePath
+from typing import BinaryIO, NamedTuple
+
+from dpal.errors import Unreadable
+from dpal.reading.encodings import Encoding, head_as_utf8, settled_encoding
+from dpal.reading.rows import TextKind
+from dpal.reading.sources import BYTE_ORDER_MARK
+
+HEAD_BYTES = 4096
+OBJECTS = re.compile(rb"\[\s*\{")
+# PNG, JPEG and PDF, whose first lines would pass for text.
+OTHER_MARKS = (b"\x89PNG", b"\xff\xd8\xff", b"%PDF")
+OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+# Names of entries, which stand in an archive as they are.
+IN_A_WORKBOOK = (b"[Content_Types].xml", b"xl/workbook.xml", b"xl/_rels/")
+IN_A_BINARY_WORKBOOK = b"xl/workbook.bin"
+IN_A_SHEET = b"application/vnd.oasis.opendocument.spreadsheet"
+# The list of a workbook's entries stands at its end.
+TAIL_BYTES = 64 * 1024
+
+
+class Format(str, Enum):
+    CSV = ".csv"
+    TSV = ".tsv"
+    JSON_LINES = ".jsonl"
+    PARQUET = ".parquet"
+    IMAGES = ".zip"
+    TASKS = ".json"
+    WORKBOOK = ".xlsx"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+TEXTS: dict[Format, TextKind] = {
+    Format.CSV: "delimited",
+    Format.TSV: "delimited",
+    Format.JSON_LINES: "lines",
+    Format.TASKS: "tasks",
+}
+
+
+class Detected(NamedTuple):
+    """What a file is: its format, whether it is gzipped, and how its letters are written if it is text."""
+
+    format: Format
+    compressed: bool = False
+    encoding: Encoding = Encoding.UTF_8
+
+
+def detect_format(file: BinaryIO, name: str, encoding: str | None = None) -> Detected:
+    """Return the format by content, and by name where content cannot tell; `encoding` is what a text is said to be."""
+    found = _detected(file, name, encoding)
+    if encoding is not None and found.format not in TEXTS:
+        raise Unreadable("encoding: only text files need one; leave it out for this file")
+    return found
+
+
+def _detected(file: BinaryIO, name: str, declared: str | None) -> Detected:
+    head = file.read(HEAD_BYTES)
+    file.seek(-min(TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+    tail = file.read() if head.startswith(b"PK") else b""
+    file.seek(0)
+    if not head:
+        raise Unreadable("file: is empty")
+    suffixes = [suffix.lower() for suffix in PurePath(name).suffixes]
+    if head.startswith(b"PAR1"):
+        return Detected(Format.PARQUET)
+    _refuse_other_sheets(head, tail)
+    if head.startswith(b"PK\x03\x04"):
+        return Detected(Format.WORKBOOK if any(name in head + tail for name in IN_A_WORKBOOK) else Format.IMAGES)
+    compressed = head.startswith(b"\x1f\x8b")
+    if compressed:
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+        except zlib.error:
+            raise Unreadable("file: the gzip archive is damaged or cut off") from None
+        suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
+    other = head.startswith(OTHER_MARKS)
+    encoding = settled_encoding(head, declared)
+    head = head_as_utf8(head, encoding)
+    # A control character other than tab, newline, form feed and return, before any line ends, is no text file.
+    first_line = head.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n").split(b"\n", 1)[0]
+    if other or any(byte < 9 or 13 < byte < 32 for byte in first_line[:64]):
+        raise Unreadable(
+            "file: is neither CSV, TSV, JSON lines, a list of tasks, an Excel workbook, Parquet nor a zip of PNG, "
+            "JPEG or WebP images"
+        )
+    last = suffixes[-1] if suffixes else ""
+    # A list of objects; without a name that says so, square brackets may begin anything.
+    opening = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if (last == ".json" and opening[:1] == b"[") or (not last and OBJECTS.match(opening)):
+        return Detected(Format.TASKS, compressed, encoding)
+    if last in (".jsonl", ".ndjson") or (last not in (".csv", ".tsv") and first_line.lstrip().startswith(b"{")):
+        return Detected(Format.JSON_LINES, compressed, encoding)
+    return Detected(Format.TSV if last == ".tsv" else Format.CSV, compressed, encoding)
+
+
+def _refuse_other_sheets(head: bytes, tail: bytes) -> None:
+    if head.startswith(OLD_EXCEL):
+        raise Unreadable(
+            "file: is an Excel workbook of the old kind (.xls), or one with a password; save it without one as .xlsx, "
+            "or as “CSV UTF-8”, and upload that"
+        )
+    if head.startswith(b"PK") and IN_A_BINARY_WORKBOOK in head + tail:
+        raise Unreadable("file: is a binary Excel workbook (.xlsb); save it as .xlsx and upload that")
+    if head.startswith(b"PK") and IN_A_SHEET in head:
+        raise Unreadable("file: is an OpenDocument sheet; save it as .xlsx, or as CSV in UTF-8, and upload that")

@@ -1,0 +1,55 @@
+"""Text files, read row by row."""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from dpal.reading.delimited import DelimitedReader
+from dpal.reading.encodings import Encoding
+from dpal.reading.json_lines import JsonLinesReader
+from dpal.reading.label_studio import LabelStudioReader
+from dpal.reading.rows import Answer, Layout, TextKind
+from dpal.reading.sources import FileRange, TextSource
+from dpal.wording import message_of
+
+
+def read_text(
+    file: BinaryIO,
+    *,
+    kind: TextKind,
+    layout: dict[str, Any],
+    maximum_bytes: int,
+    delimiter: str,
+    compressed: bool,
+    encoding: str,
+    chunk_bytes: int,
+    line_bytes: int,
+    part: tuple[int, int] | None,
+    header: list[str] | None,
+) -> Iterator[Answer]:
+    """Yield header and delimiter, then rows; a job of a limited process."""
+    wanted = Layout(**layout)
+    source = TextSource(
+        file if part is None else FileRange(file, *part),
+        compressed=compressed,
+        maximum_bytes=maximum_bytes,
+        from_start=part is None or part[0] == 0,
+        encoding=Encoding(encoding),
+        chunk_bytes=chunk_bytes,
+        line_bytes=line_bytes,
+    )
+    reader: DelimitedReader | JsonLinesReader | LabelStudioReader
+    if kind == "lines":
+        reader = JsonLinesReader(source, wanted, follows=header is not None)
+    elif kind == "tasks":
+        reader = LabelStudioReader(source, wanted)
+    else:
+        reader = DelimitedReader(source, wanted, default_delimiter=delimiter, header=header)
+    yield {"header": getattr(reader, "header", []), "delimiter": getattr(reader, "delimiter", delimiter)}, b""
+    for batch in reader.batches():
+        bad = [(row.line, row.column, message_of(row.reason).as_json()) for row in batch.bad]
+        yield _state(reader) | {"lines": batch.lines, "columns": batch.columns, "bad": bad}, b""
+    yield _state(reader), b""
+
+
+def _state(reader: DelimitedReader | JsonLinesReader | LabelStudioReader) -> dict[str, Any]:
+    return {"lines_read": getattr(reader, "lines_read", 0), "ends_within": getattr(reader, "ends_within", False)}
