@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_list_or_404, get_object_or_404
 from django.urls import reverse
 from django.utils.translation import override
 from ninja import Field, Router, Schema
@@ -25,7 +25,7 @@ from pydantic import AfterValidator, BeforeValidator
 from annotation import access, selectors
 from annotation.choices.classes import merged_names
 from annotation.errors import AnnotationError, InvalidConfiguration
-from annotation.models import Assignment, Job, Project, Role
+from annotation.models import Assignment, Job, Membership, Project, Role
 from annotation.work.reads import Answer, Reads
 from annotation.work.services import jobs, tokens
 from annotation.work.services.idempotency import StoredReply, answer_once
@@ -282,10 +282,21 @@ def own_assignment(request: HttpRequest, assignment_id: UUID, scope: Scope) -> A
     return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
 
 
+def member_project(request: HttpRequest, slug: str, *roles: Role) -> Project:
+    """Return a project in which the person has one of the roles; members in another role are told which they need."""
+    project = selectors.projects_of(request.user, roles=roles).filter(slug=slug).first()
+    if project is None:
+        get_list_or_404(Membership, project__slug=slug, user=request.user)
+        raise PermissionDenied(
+            as_message("This needs one of these roles in the project: {roles}.", roles=", ".join(roles))
+        )
+    return project
+
+
 def project_for(request: HttpRequest, slug: str, scope: Scope, *roles: Role) -> Project:
     """Return the project if the token has the scope and its person one of the roles; a closed one can only be read."""
     require_scope(request, scope)
-    project = get_object_or_404(selectors.projects_of(request.user, roles=roles), slug=slug)
+    project = member_project(request, slug, *roles)
     if request.method != "GET":
         access.refuse_if_closed(project)
     return project

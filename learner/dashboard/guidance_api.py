@@ -5,13 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
 from ninja import Field, Router
 
-from annotation import selectors
 from annotation.models import Project, Role
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import SaidOut, as_code, require_scope
+from annotation.work.rest import SaidOut, as_code, member_project, require_scope
 from annotation.work.services.tokens import Scope
 from learner.dashboard.guidance import Act, ActKind, button_of, guidance_for
 from learner.pools.selectors import question_counts
@@ -70,7 +68,7 @@ PRICED_BY_REST = (ActKind.GATE_AGAIN, ActKind.START_ANEW, ActKind.CLOSE_BLOCK, A
 @router.get("projects/{slug:slug}/next-step", response=NextStepOut, summary="What a project waits for")
 def get_next_step(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
-    project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+    project = member_project(request, slug, Role.MANAGER)
     guidance = guidance_for(project)
     counts = question_counts(project)
     acts = [(act, button_of(project, act, request.user)) for act in guidance.acts]

@@ -3,13 +3,12 @@
 from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest
-from django.shortcuts import get_object_or_404
 from ninja import Field, Schema
 
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import RoomRouter, project_for, require_scope
+from annotation.work.rest import RoomRouter, member_project, project_for, require_scope
 from annotation.work.services.tokens import Scope
 from learner.models import ModelRelease
 from learner.pools import selectors
@@ -95,7 +94,7 @@ class ModelDifferenceOut(Answer, reads=Reads.MEASURED):
 
 def readable_project(request: HttpRequest, slug: str) -> Project:
     require_scope(request, Scope.MODELS_READ)
-    return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+    return member_project(request, slug, *selectors.MODEL_ROLES)
 
 
 def existing_release(project: Project, version: str) -> ModelRelease:

@@ -6,13 +6,12 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from ninja import Field, Schema
 
-from annotation.access import managed_project
-from annotation.models import Project
+from annotation.models import Project, Role
 from annotation.models.retention import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import ProjectOut, RoomRouter, require_scope
+from annotation.work.rest import ProjectOut, RoomRouter, member_project, require_scope
 from annotation.work.services.tokens import Scope
 from learner.rounds.services.closing import what_stays
 
@@ -55,7 +54,7 @@ class DeletionOut(Answer, reads=Reads.MANAGED):
 )
 def set_archived(request: HttpRequest, slug: str, body: ArchivedIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    project = managed_project(request, slug, closed_too=True)
+    project = member_project(request, slug, Role.MANAGER)
     change = lifecycle.archive_project if body.archived else lifecycle.unarchive_project
     return change(project=project)
 
@@ -65,7 +64,7 @@ def set_archived(request: HttpRequest, slug: str, body: ArchivedIn) -> Any:
 )
 def get_deletion(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
-    return _deletion(managed_project(request, slug))
+    return _deletion(member_project(request, slug, Role.MANAGER))
 
 
 @router.write(
@@ -75,7 +74,7 @@ def get_deletion(request: HttpRequest, slug: str) -> Any:
 )
 def delete_project(request: HttpRequest, slug: str, body: DeletionIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    project = managed_project(request, slug, closed_too=True)
+    project = member_project(request, slug, Role.MANAGER)
     lifecycle.request_deletion(
         project=project,
         typed=body.typed.strip(),

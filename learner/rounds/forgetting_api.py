@@ -5,16 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 
-from annotation import selectors
 from annotation.data.services.forgetting import request_forgetting
 from annotation.models import Project, Role
 from annotation.models.retention import Forgetting
 from annotation.people.identity import person_of
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import Page, RoomRouter, page_of, require_scope, responses
+from annotation.work.rest import Page, RoomRouter, member_project, page_of, require_scope, responses
 from annotation.work.services.tokens import Scope
 from learner.rounds.services.forgetting import preview_forgetting
 
@@ -55,7 +53,7 @@ class ForgettingOut(Answer, reads=Reads.MANAGED):
 
 def _project(request: HttpRequest, slug: str) -> Project:
     require_scope(request, Scope.DATASETS_WRITE)
-    return get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+    return member_project(request, slug, Role.MANAGER)
 
 
 @router.post(

@@ -3,14 +3,12 @@
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 
-from annotation import selectors
 from annotation.models import Project, Role, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import RoomRouter, project_for, require_scope
+from annotation.work.rest import RoomRouter, member_project, project_for, require_scope
 from annotation.work.services.tokens import Scope
 from learner.models.planning import PlanSimulation
 from learner.simulation import services
@@ -59,7 +57,7 @@ class PlanOut(Answer, reads=Reads.MANAGED):
 @router.get("projects/{slug:slug}/plan", response=PlanOut, summary="What the accounts still buy")
 def get_plan(request: HttpRequest, slug: str, records: PlannedRecords = None) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+    project = member_project(request, slug, Role.MANAGER)
     return purchase_of(project, records or default_records(project))
 
 

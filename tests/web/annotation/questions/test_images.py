@@ -67,7 +67,7 @@ def test_managers_get_it_where_they_read_questions(project, settings):
     assert problem(program_of(manages, Scope.LABELS_READ).get(address)) == 404
     assert problem(program_of(reads, Scope.LABELS_WRITE).get(address)) == 403
     (person,) = make_annotators(project, 1)
-    assert problem(program_of(person, Scope.LABELS_READ).get(address)) == 404
+    assert problem(program_of(person, Scope.LABELS_READ).get(address)) == 403
     for absent in (query.pk + 1000, "x", 2**70):
         assert problem(program.get(f"/api/v1/projects/{project.slug}/questions/{absent}/image")) == 404
     # Another project's question is not there under this one's name.

@@ -82,7 +82,7 @@ OF_MANAGERS = (
 
 @pytest.mark.parametrize(("body", "state"), OF_MANAGERS)
 def test_managers_alone_do_what_their_page_offers_them_alone(project, disputed, send, body, state):
-    assert send(f"/{disputed.pk}", body).status_code == 404
+    assert send(f"/{disputed.pk}", body).status_code == 403
     disputed.refresh_from_db()
     assert disputed.state == QueryState.DISPUTED
     manager = Caller(make_manager(project))

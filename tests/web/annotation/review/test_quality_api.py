@@ -198,8 +198,12 @@ def test_statistics_are_ones_own_as_on_the_page():
     paused = Caller(ben).get(at).json()
     assert (paused["is_paused"], paused["pause_reason"]) == (True, "checks")
     # Whoever annotates nothing has none, as on the page.
-    for stranger in (boss, make_user()):
-        assert Caller(stranger).get(at).status_code == 404
+    refused = Caller(boss).get(at)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        403,
+        "This needs one of these roles in the project: annotator.",
+    )
+    assert Caller(make_user()).get(at).status_code == 404
 
 
 def test_in_front_of_a_crowd_nothing_of_others_is_told():

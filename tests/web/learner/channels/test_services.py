@@ -171,7 +171,7 @@ def test_programs_move_compare_and_retire(project):
         send(
             "channels/stable", program(project, "projects:write", role=Role.ENGINEER), version=1, reason="r"
         ).status_code
-        == 404
+        == 403
     )
 
 

@@ -20,7 +20,7 @@ def test_a_block_is_closed_before_its_time(manager):
     before = Round.objects.get().closes_at
     engineer = make_user()
     add_members(project, engineer, role=Role.ENGINEER)
-    assert Program(engineer, project)("POST", "rounds/block/close", {}).status_code == 404
+    assert Program(engineer, project)("POST", "rounds/block/close", {}).status_code == 403
     price = training_price(project)
     dear = ask("POST", "rounds/block/close", {"most_epsilon": price.epsilon * 0.9})
     assert (dear.status_code, dear.json()["parameters"]) == (422, {"epsilon": pytest.approx(price.epsilon, rel=1e-5)})
@@ -45,7 +45,7 @@ def test_a_model_is_trained_on_few_questions_at_a_word(manager):
     assert ask("POST", "trainings", {"most_epsilon": act["epsilon"] / 2}).status_code == 422
     engineer = make_user()
     add_members(project, engineer, role=Role.ENGINEER)
-    assert Program(engineer, project)("POST", "trainings", {}).status_code == 404
+    assert Program(engineer, project)("POST", "trainings", {}).status_code == 403
     assert not TrainingRun.objects.exists()
     started = ask("POST", "trainings", {"most_epsilon": act["epsilon"]})
     assert started.status_code == 202
