@@ -25,7 +25,6 @@ class Costed:
 
     @classmethod
     def of(cls, what: Any, entry: LedgerEntry | None) -> "Costed":
-        """Put the cost of `entry` beside `what`; both are empty where nothing was committed."""
         if entry is None:
             return cls(what, None, None)
         return cls(what, nano_shown(entry.epsilon_nano or 0), atto_shown(entry.delta_atto))

@@ -27,11 +27,6 @@ class LinearModel:
     multiclass : {"one_vs_rest", "softmax", "independent"}
         How more than two decision values become probabilities: logistic ones divided by their sum, or softmax; or
         logistic ones as they are, where a record may have several classes or none.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit together or a number is not finite.
     """
 
     coef: NDArray[np.float64]

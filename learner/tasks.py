@@ -16,7 +16,6 @@ from learner.simulation import services as simulation_services
 
 @shared_task
 def advance_project_task(*, project_id: int) -> None:
-    """Take a project's next step, if one is due."""
     loop.advance_project(project_id=project_id)
 
 
@@ -66,13 +65,11 @@ def apply_retention_task() -> None:
 
 @shared_task(acks_late=True)
 def apply_project_retention_task(*, project_id: int) -> None:
-    """Have one project lose what it kept long enough."""
     forgetting.apply_retention(project_id=project_id)
 
 
 @shared_task
 def run_stream_task(*, project_id: int) -> None:
-    """Examine what arrived at a stream, and learn from what was answered."""
     streams.run_stream(project_id=project_id)
 
 
@@ -84,7 +81,6 @@ def check_release_task(*, release_id: int) -> None:
 
 @shared_task
 def evaluate_release_task(*, release_id: int) -> None:
-    """Measure a release on the public test sets that have not measured it."""
     evaluations.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
 
 

@@ -50,7 +50,6 @@ def _rows(project: Project) -> list[ReleaseRow]:
 
 
 def _standing(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, Any]:
-    """Return the moving numbers; `rows` are those of all releases, where they are on the page as well."""
     newest = selectors.newest_release(project)
     forecast = plan_forecast(project)
     known = next((row[-1] for row in rows if row[0] == newest), None)
@@ -123,7 +122,6 @@ def card(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every release, newest first."""
     project = project_of(request, slug)
     managing = may_manage(request, project)
     released = release_selectors.release_facts([project])
@@ -146,7 +144,6 @@ def release_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """Take a release back, with a reason."""
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can retire a release."))

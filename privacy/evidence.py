@@ -113,11 +113,6 @@ def audit(
     rng : RandomSource
         Source handed to the mechanism.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range or the mechanism returns the wrong shape or nan.
-
     References
     ----------
     .. [1] Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", 1934.
@@ -151,11 +146,6 @@ def gaussian_audit(
     ----------
     mechanism, data, neighbour, trials, confidence, rng
         As in `audit`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range or the mechanism returns the wrong shape or nan.
 
     References
     ----------

@@ -41,11 +41,6 @@ def adapt_to_texts(
     LinearModel
         For the same rows and classes, with the cosine to a cluster's middle at `INVERSE_TEMPERATURE`.
 
-    Raises
-    ------
-    ValueError
-        If there is no text, or shapes or weights are wrong.
-
     References
     ----------
     .. [1] Banerjee, Dhillon, Ghosh, Sra, "Clustering on the unit hypersphere using von Mises-Fisher distributions",

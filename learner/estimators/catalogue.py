@@ -27,13 +27,7 @@ CHOICES: tuple[type[Choice], ...] = (
 
 
 def words_for(name: str) -> str:
-    """Return what a model card says of an estimator.
-
-    Raises
-    ------
-    ValueError
-        If no choice has that name.
-    """
+    """Return what a model card says of an estimator."""
     found: Any = next((choice for choice in CHOICES if choice.name == name), CATALOGUE.find(Kind.ESTIMATOR, name))
     if found is None:
         raise ValueError(f"no estimator is called {name!r}")

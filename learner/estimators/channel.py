@@ -84,11 +84,6 @@ class ChannelClassifier(BaseEstimator):  # type: ignore[misc]
             How often each of these was said.
         moved : LinearModel, optional
             What `adapt_to_texts` made of the prior and these texts, where it is known already.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, a number is out of range, or the prior has other classes.
         """
         classes = self._checked_classes()
         rows = checked_rows(X, np.shape(X)[1] if np.ndim(X) == 2 else 0)

@@ -40,27 +40,22 @@ class PrivateEstimator(Protocol):
     transcript_: Transcript
 
     @property
-    def multiclass(self) -> Multiclass:
-        """How decision values become probabilities."""
+    def multiclass(self) -> Multiclass: ...
 
     @property
     def releasable(self) -> bool:
         """Whether the noise of the fit came from where a release's noise must come from."""
 
-    def event_for(self, n_features: int) -> Event:
-        """Return what a fit must be charged."""
+    def event_for(self, n_features: int) -> Event: ...
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return what a first fit leans on of the words about the classes, at epsilon 0, in this estimator's scale."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from rows and their classes."""
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
 
-    def get_params(self, deep: bool = ...) -> dict[str, Any]:
-        """Return the parameters, as scikit-learn has it."""
+    def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
 
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters, as scikit-learn has it."""
+    def set_params(self, **parameters: Any) -> Self: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +117,9 @@ class EstimatorChoice(LearnsLabels):
     stays: ClassVar[bool] = False
 
     @abstractmethod
-    def estimator(self, shape: Shape) -> PrivateEstimator:
-        """Return the estimator of one release, unfitted."""
+    def estimator(self, shape: Shape) -> PrivateEstimator: ...
 
     def event(self, *, shape: Shape, n_features: int, **circumstances: Any) -> Event:
-        """Return the accountant's event of one training."""
         return self.estimator(shape).event_for(n_features)
 
     @final

@@ -45,9 +45,7 @@ class MarginLoss(Protocol):
         """Return the derivative at each margin, accurate to a few units in the last place of one."""
         ...
 
-    def curvature(self, margins: Array) -> Array:
-        """Return the second derivative at each margin."""
-        ...
+    def curvature(self, margins: Array) -> Array: ...
 
 
 class LogisticLoss:
@@ -98,7 +96,6 @@ class LinearObjective:
 
     @property
     def size(self) -> int:
-        """Number of weights, intercept included."""
         return int(self.X.shape[1]) + bool(self.intercept_scaling)
 
     def thinned(self, rows: int) -> "LinearObjective":

@@ -56,8 +56,7 @@ class PublicWords(Protocol):
     """All that is written about the classes of a project, as far as its features read it; estimators ask it."""
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """The classes that are learned."""
+    def classes(self) -> tuple[str, ...]: ...
 
     @property
     def knows_names(self) -> bool:
@@ -68,8 +67,7 @@ class PublicWords(Protocol):
         """Whether somebody wrote about the classes, or features read their names."""
 
     @property
-    def enough_examples(self) -> bool:
-        """Whether every class has examples enough to fit a model to them."""
+    def enough_examples(self) -> bool: ...
 
     def model(self) -> LinearModel:
         """Return version 0, at epsilon 0."""

@@ -129,7 +129,6 @@ class LabelSets(SumsChoice):
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("pool",), why_not=dict(ChooseSeveral.sound.why_not))
 
     def estimator(self, shape: Shape) -> PrivateLabelSets:
-        """Return the estimator, unfitted."""
         return PrivateLabelSets(
             self.training_epsilon,
             labels_per_record=shape.labels_per_record,

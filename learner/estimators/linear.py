@@ -72,7 +72,6 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return softmax(values if self.multiclass == "softmax" else -np.logaddexp(0.0, -values), axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the likeliest class of every row, shape (n,)."""
         values = self.decision_function(X)
         places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[places]
@@ -180,23 +179,11 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
         return not getattr(self, "simulated_", True)
 
     def event_for(self, n_features: int) -> ChargedEvent:
-        """Return what all learning from rows of `n_features` columns must be charged, before any row is read.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or the classes are not declared.
-        """
+        """Return what all learning from rows of `n_features` columns must be charged, before any row is read."""
         return self._event(n_features, len(self._declared_classes()))
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from rows `X`, shape (n_samples, n_features), and their labels `y`.
-
-        Raises
-        ------
-        ValueError
-            If a parameter, a row or a label is not as declared.
-        """
+        """Learn from rows `X`, shape (n_samples, n_features), and their labels `y`."""
         rng, rows, labels, classes, event = self._begin_fit(X, y)
         session = MeasuringSession(self._queries(rows, labels, classes, event, rng))
         public = self._public(event)
@@ -224,12 +211,10 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
         """Return the measured queries that a fit may ask of rows and labels."""
 
     @abstractmethod
-    def _public(self, event: ChargedEvent) -> dict[str, Any]:
-        """Return the public parameters of the program."""
+    def _public(self, event: ChargedEvent) -> dict[str, Any]: ...
 
     @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse parameters that are out of range."""
+    def _check_parameters(self) -> None: ...
 
     @abstractmethod
     def _event(self, n_features: int, n_classes: int) -> ChargedEvent:
@@ -269,11 +254,6 @@ def refuse_longer_rows(rows: NDArray[np.floating], norm_bound: float) -> None:
         Private rows; how long one is stays out of the message, which logs may hold.
     norm_bound : float
         Largest L2 norm, > 0; `NORM_SLACK` of it may be exceeded.
-
-    Raises
-    ------
-    ValueError
-        If a row is longer.
     """
     if len(rows) and largest_norm(rows) > norm_bound * (1 + NORM_SLACK):
         raise ValueError(f"rows must have a norm of at most {norm_bound}: clip them first")

@@ -282,7 +282,6 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         event: TrainingEvent,
         rng: RandomSource,
     ) -> NDArray[np.float64]:
-        """Solve one model and return its released weights, shape (event.dimension,)."""
         if isinstance(event, ObjectivePerturbationEvent):
             ridge, tilt = event.total_regularization, EuclideanNoise(event.tilt_scale).sample(event.dimension, rng=rng)
         elif isinstance(event, GaussianObjectiveEvent):
@@ -308,7 +307,6 @@ class PerturbedChoice(ConvexChoice):
     method: ClassVar[PerturbationMethod]
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
-        """Return the estimator, unfitted."""
         return PrivateLogisticRegression(
             self.training_epsilon,
             self.regularization,

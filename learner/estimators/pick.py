@@ -62,15 +62,12 @@ class PickedFit:
 
     @property
     def releasable(self) -> bool:
-        """Whether the noise of the fit came from where a release's noise must come from."""
         return self.fit_.releasable
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
-        """Return what the fit leans on of the words about the classes."""
         return self.estimator.leaning(words)
 
     def event_for(self, n_features: int) -> Event:
-        """Return what fit and pick must be charged."""
         return self._divided(n_features)[1]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -104,7 +101,6 @@ class PickedFit:
     def _with_pick(
         inner: PrivateEstimator, before: Weights, answer: NDArray[np.float64], bar: float, scale: float
     ) -> Transcript:
-        """Return the transcript of the fit with that of the pick behind it."""
         made = inner.transcript_
         public = {"program": made.program, "fit": made.parameters, "bar": bar, "multiclass": before.multiclass}
         public |= {"coef": before.coef, "intercept": before.intercept, "fit_multiclass": inner.multiclass}

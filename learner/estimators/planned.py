@@ -24,7 +24,6 @@ class PlannedEstimator(GaussianChoice):
     picks: ClassVar[bool] = True
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
-        """Return the estimator of so many classes, unfitted."""
         return stands_for(type(self), len(shape.classes)).of(self.document()).estimator(shape)
 
 

@@ -165,13 +165,11 @@ class KnownChannel(EstimatorChoice):
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse answers that are not randomised."""
         if settings.get("label_randomizer"):
             return {}
         return {"estimator": as_message("This learns from randomised answers: choose how they are randomised.")}
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
-        """Return the estimator with the responses of the project."""
         if shape.answers is None and not shape.open_answers:
             raise ValueError("answers must be randomised for this estimator, or declared not to be secret")
         return RandomizedAnswersClassifier(shape.answers, classes=shape.classes, prior=shape.prior)

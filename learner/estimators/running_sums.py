@@ -161,7 +161,6 @@ class RunningSums(StreamingLinearClassifier):
         return self
 
     def state(self) -> dict[str, Any]:
-        """Return everything released so far as JSON values; together with the parameters it replaces the object."""
         return {
             "total": packed(asdict(self._total)),
             "transcript": self.transcript_.to_json(),
@@ -175,7 +174,6 @@ class RunningSums(StreamingLinearClassifier):
         }
 
     def resume(self, state: Mapping[str, Any]) -> Self:
-        """Continue from what `state` returned, in this process or another."""
         self._begin(int(state["n_features"]), np.array(state["classes"]))
         transcript = Transcript.from_json(state["transcript"])
         *record, seed = (Measurement(*answer) for answer in transcript.answers)
@@ -196,12 +194,10 @@ class RunningSums(StreamingLinearClassifier):
 
     @property
     def coef_(self) -> Array:  # type: ignore[override]  # nobody sets it
-        """The weights that predict, made of the sums once somebody asks for them."""
         return self._weights().coef
 
     @property
     def intercept_(self) -> Array:  # type: ignore[override]  # nobody sets it
-        """What is added to their scores."""
         return self._weights().intercept
 
     def _weights(self) -> Weights:
@@ -241,7 +237,6 @@ class RunningSums(StreamingLinearClassifier):
         }
 
     def _batch(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatRows, Members]:
-        """Return checked rows with the constant column, and which classes they are of."""
         rows, labels = np.asarray(X), np.asarray(y)
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or labels.shape != rows.shape[:1]:
             raise ValueError(f"rows must have {self.n_features_in_} columns and one label each, got {rows.shape}")
@@ -265,7 +260,6 @@ class RunningSums(StreamingLinearClassifier):
 
 
 def public_parts(event: RunningSumsEvent) -> dict[str, Any]:
-    """Return what `RunningTotal` needs of an event."""
     return {
         "dimension": event.sums.dimension,
         "n_classes": event.sums.n_classes,
@@ -302,7 +296,6 @@ class OfRunningSums(SumsChoice):
     )
 
     def estimator(self, shape: Shape) -> RunningSums:
-        """Return the learner, not started."""
         return RunningSums(
             self.training_epsilon,
             delta=self.training_delta,

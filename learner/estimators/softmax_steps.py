@@ -157,7 +157,6 @@ class SoftmaxSteps(GaussianChoice):
     picks: ClassVar[bool] = True
 
     def estimator(self, shape: Shape) -> PrivateSoftmaxSteps:
-        """Return the estimator, unfitted."""
         return PrivateSoftmaxSteps(
             self.training_epsilon,
             delta=self.training_delta,

@@ -74,11 +74,6 @@ class StreamingLinearClassifier(PricedClassifier[Event]):
             Weights as `coef_` has them; no private record may have had a part in them.
         intercept : array-like of shape (n_vectors,)
             Intercepts as `intercept_` has them.
-
-        Raises
-        ------
-        ValueError
-            If the shapes do not fit the declared classes or a number is not finite.
         """
 
     @abstractmethod
@@ -114,7 +109,6 @@ class StreamingLinearClassifier(PricedClassifier[Event]):
         return self
 
     def _begin(self, n_features: int, classes: NDArray[Any]) -> None:
-        """Start anew, once the price is known."""
         self._source = random_source(self.random_state)
         self.n_features_in_ = n_features
         self.classes_ = classes

@@ -177,7 +177,6 @@ class Sums(SumsChoice):
     picks: ClassVar[bool] = True
 
     def estimator(self, shape: Shape) -> PrivateSums:
-        """Return the estimator, unfitted."""
         return PrivateSums(
             self.training_epsilon,
             delta=self.training_delta,

@@ -29,19 +29,16 @@ class EncodedWords:
 
     @property
     def say_something(self) -> bool:
-        """Whether somebody wrote about the classes, or features read their names."""
         return bool(self.descriptions) or self.knows_names
 
     @property
     def enough_examples(self) -> bool:
-        """Whether every class has examples enough to fit a model to them."""
         return enough_examples(self.classes, self.descriptions)
 
     def model(self) -> LinearModel:
         return version_zero(self.classes, self.descriptions, self.encode)
 
     def directions(self) -> LinearModel:
-        """Return the directions of the words, in the scale of softmax scores."""
         return word_directions(self.classes, self.descriptions, self.encode)
 
 
@@ -59,7 +56,6 @@ def public_examples(
 
 
 def enough_examples(classes: Sequence[str], descriptions: Mapping[str, ClassDescription]) -> bool:
-    """Say whether every class has examples enough to fit a model to them."""
     places = public_examples(classes, descriptions)[1]
     return bool(len(places)) and int(np.bincount(places, minlength=len(classes)).min()) >= LEAST_EXAMPLES
 

@@ -119,8 +119,7 @@ class Featurizer(ABC):
 
     @property
     @abstractmethod
-    def dimension(self) -> int:
-        """Number of columns of the output."""
+    def dimension(self) -> int: ...
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
@@ -128,8 +127,7 @@ class Featurizer(ABC):
 
     @classmethod
     @abstractmethod
-    def from_parameters(cls, parameters: dict[str, Any]) -> "Featurizer":
-        """Build the featuriser that `parameters` describes."""
+    def from_parameters(cls, parameters: dict[str, Any]) -> "Featurizer": ...
 
     @abstractmethod
     def raw_rows(self, batch: Any) -> NDArray[np.float64]:
@@ -218,13 +216,7 @@ def wanted_digest(encoder: str, *, found: str, wanted: str | None) -> str:
 
 
 def featurizer_class(kind: object) -> type[Featurizer]:
-    """Return the class that is stored under a kind.
-
-    Raises
-    ------
-    ValueError
-        If no class of this program is.
-    """
+    """Return the class that is stored under a kind."""
     if isinstance(kind, str) and kind not in KINDS:
         # Those of choices add themselves once their modules are there.
         import_module(CATALOGUE)

@@ -38,11 +38,6 @@ class ImageFeaturizer(Featurizer):
         stand behind the brightness. An average counts by the root of its area, so a few cells say as much as many.
         None for grey images. The norm bound is that of grey images, and so is what a training costs.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     .. [1] Achlioptas, "Database-friendly random projections", JCSS 66(4), 2003, Theorem 1.1.
@@ -117,13 +112,7 @@ class ImageFeaturizer(Featurizer):
         return list(shown.tolist())
 
     def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
-        """Return scaled rows, shape (n, dimension), for uint8 images of shape (n, height, width), in colour (..., 3).
-
-        Raises
-        ------
-        ValueError
-            If the images are not uint8 or not of the declared size.
-        """
+        """Return scaled rows, shape (n, dimension), of uint8 images, shape (n, height, width); in colour (..., 3)."""
         return self.images.rows(self.images.checked(batch))
 
 

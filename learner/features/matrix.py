@@ -57,13 +57,7 @@ class MatrixWriter:
         return self
 
     def append(self, batch: NDArray[np.float32]) -> int:
-        """Write rows, shape (n, dimension), and return the row number of the first.
-
-        Raises
-        ------
-        ValueError
-            If the batch is not float32 of the declared width.
-        """
+        """Write rows, shape (n, dimension), and return the row number of the first."""
         if batch.dtype != np.float32 or batch.ndim != 2 or batch.shape[1] != self.dimension:
             raise ValueError(
                 f"batch must be float32 of shape (n, {self.dimension}), got {batch.dtype} of shape {batch.shape}"

@@ -41,11 +41,6 @@ class PrincipalImageFeaturizer(Featurizer):
         Released directions. Without them the width is known and no image can be featurised.
     norm_bound : float
         L2 norm of every row other than zero.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
 
     kind = "principal_image"

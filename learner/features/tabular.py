@@ -28,11 +28,6 @@ class TabularFeaturizer(Featurizer):
     row_scaling : {"bounded", "unit"}
         "bounded" divides by the square root of the number of columns, so that nothing is ever
         clipped; "unit" stretches every row to the bound.
-
-    Raises
-    ------
-    ValueError
-        If names repeat, no column is given, or a parameter is out of range.
     """
 
     kind = "tabular"

@@ -27,11 +27,6 @@ class HashingTextFeaturizer(TextFeaturizer):
         Rule of `privacy.gate.normalizers` applied first, so texts that the gate counts together also
         share their features.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     .. [1] Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009, eq. 1.

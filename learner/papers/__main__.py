@@ -10,7 +10,6 @@ from learner.papers.runner import Reproduction, usable_cores
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what was asked for; 2 if the data folder is not there."""
     parser = argparse.ArgumentParser(prog="reproduce", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of the real data; without it, what needs none")
     parser.add_argument("--paper", choices=PAPERS, action="append", help="a paper; may be repeated; all by default")

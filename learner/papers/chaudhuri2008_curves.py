@@ -80,7 +80,6 @@ class ErrorCurve(Experiment):
         ]
 
     def ends(self, result: Json, where: str) -> str:
-        """Say in words where the curves of the first data set begin and end."""
         first = [f"{TITLES[name]} from {result[SETS[0]][name][0]['value']:.2f}" for name in (*self.methods, "ours")]
         last = [f"{result[SETS[0]][name][-1]['value']:.2f}" for name in (*self.methods, "ours")]
         pairs = ", ".join(f"{begin} to {end}" for begin, end in zip(first, last, strict=True))

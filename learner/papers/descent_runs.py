@@ -14,8 +14,7 @@ BLOCK_STEPS = 256
 
 
 class Normals(Protocol):
-    def standard_normal(self, size: tuple[int, ...]) -> Array:
-        """Return independent numbers of mean 0 and variance 1."""
+    def standard_normal(self, size: tuple[int, ...]) -> Array: ...
 
 
 class SideBySide:

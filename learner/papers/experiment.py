@@ -108,18 +108,15 @@ class Experiment(ABC):
         """Return the part of the result that this seed gives, as JSON can hold it."""
 
     def run_together(self, seeds: Sequence[int], data: Data) -> list[Json]:
-        """Return the parts of several seeds, each as it would be alone."""
         return [self.run(seed, data) for seed in seeds]
 
     def combine(self, parts: Sequence[Json]) -> Json:
-        """Return the result from the parts of all seeds, in their order."""
         if len(parts) != 1:
             raise ValueError(f"{self.name} has {len(parts)} parts and does not say how they combine")
         return parts[0]
 
     @abstractmethod
-    def claims(self, result: Json) -> list[Claim]:
-        """Return each claim beside our figure."""
+    def claims(self, result: Json) -> list[Claim]: ...
 
     def tables(self, result: Json) -> list[PaperTable]:
         return []
@@ -171,7 +168,6 @@ def agree(first: Json, second: Json, *, slack: float = 0.0) -> bool:
 
 
 def shown(value: Json, digits: int = 3) -> str:
-    """Return a cell as text: the mean and its standard error."""
     return f"{value['value']:.{digits}f} ± {value['error']:.{digits}f}"
 
 

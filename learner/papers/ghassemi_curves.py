@@ -90,7 +90,6 @@ def merged(parts: Sequence[Json], names: Sequence[str], iterations: Sequence[int
 
 
 def banded(name: str, x: Sequence[float], curve: Json, what: str = "errors") -> PaperSeries:
-    """Return a mean curve, of errors or of labels, with the band of four standard errors on which verdicts rest."""
     errors = curve[{"errors": "standard_errors", "labels": "label_errors"}[what]]
     return PaperSeries(name, x, curve[what], [4 * error for error in errors])
 
@@ -357,11 +356,6 @@ class HuberLoss:
     ----------
     smoothing : float
         Half width h of the bend, in [1/8, 8].
-
-    Raises
-    ------
-    ValueError
-        If `smoothing` is out of range.
     """
 
     def __init__(self, smoothing: float) -> None:

@@ -18,7 +18,6 @@ HALVES = (
 
 
 def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
-    """Write the page and the figures of a paper; experiments without a result are named as not run."""
     lines = [f"# {paper.citation}", "", f"Made by `make reproduce PAPER={paper.name}`; do not edit.", ""]
     if any("halves" in kept for kept in results.values()):
         lines += [f"Where the halves of the seeds are judged too, an answer {HALVES}", ""]

@@ -47,7 +47,6 @@ class Constellation:
 
 
 def draw_constellation(*, points: int, radius: float, gap: float, rng: np.random.Generator) -> Constellation:
-    """Draw points uniformly on a disc without a strip around the separating line."""
     if points < 2 or points % 2:
         raise ValueError(f"points must be even and >= 2, got {points}")
     if not 0 <= gap < radius:

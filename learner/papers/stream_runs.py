@@ -127,7 +127,6 @@ class _StreamState:
         return probabilities
 
     def _update(self, places: tuple[NDArray[np.intp], ...]) -> None:
-        """Take one step in the runs at `places` and empty their batches."""
         design = places[0]
         self.updates[places] += 1
         step = self.step[design, 0] / np.where(self.decay[design, 0], self.updates[places], 1)

@@ -83,12 +83,10 @@ class Regret(Experiment, ABC):
         """Return total losses, shape (streams, sigmas, runs)."""
 
     @abstractmethod
-    def step_size(self, horizon: int, sigma: float) -> float:
-        """Return the learning rate that the theorem sets."""
+    def step_size(self, horizon: int, sigma: float) -> float: ...
 
     @abstractmethod
-    def bound(self, horizon: int, sigma: float) -> float:
-        """Return the theorem's bound at that learning rate."""
+    def bound(self, horizon: int, sigma: float) -> float: ...
 
     def combine(self, parts: Sequence[Json]) -> Json:
         regrets = np.concatenate([np.array(part["regret"]) for part in parts], axis=2)

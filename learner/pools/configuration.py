@@ -202,7 +202,6 @@ def charged_event(project: Project, training: Event) -> Event:
 
 
 def strategy_choice_of(project: Project, name: str = "") -> StrategyChoice:
-    """Return what chooses the project's questions, or the choice called `name` as the project sets it."""
     choice = CATALOGUE.find(Kind.STRATEGY, name or project.selection)
     if choice is None:
         raise UnknownChoice(as_message("No selection is called {got}.", got=name or project.selection))
@@ -252,12 +251,10 @@ def stream_screen(project: Project) -> BernoulliScreen | None:
 
 
 def policy_of(project: Project) -> BatchPolicy:
-    """Return when the answers of a stream become an update."""
     return policy_choice_of(project.settings).batches()
 
 
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
-    """Return the online learner, not started; all of its parameters are public."""
     classes = list(range(len(project.classes)))
     learner = estimator_choice_of(project).estimator(Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING))
     assert isinstance(learner, StreamingLinearClassifier)

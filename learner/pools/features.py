@@ -82,7 +82,6 @@ BATCH_IMAGES = 8192
 
 
 def pixel_batches(dataset: Dataset) -> Iterator[NDArray[np.uint8]]:
-    """Yield images in row order, shape (n, height, width), at constant memory."""
     pixels = files.open_stored(str(dataset.pixels.name), dataset.pixels_sha256, mapped_images)
     for start in range(0, len(pixels), BATCH_IMAGES):
         yield pixels[start : start + BATCH_IMAGES]
@@ -136,7 +135,6 @@ BATCH_ROWS = 8192
 
 
 def batches(dataset: Dataset) -> Iterator[Any]:
-    """Yield what the featuriser takes, in row order, at constant memory."""
     project = dataset.project
     if project.data_kind == DataKind.IMAGE:
         yield from pixel_batches(dataset)
@@ -218,7 +216,6 @@ def is_made_in_parts(dataset: Dataset) -> bool:
 
 
 def features_engine(featurizer: Featurizer) -> BatchEngine:
-    """Return the engine that makes the features of large uploads."""
     crew = Crew(min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
     return next(filter(None, (offered(featurizer, crew) for offered in BATCH_ENGINES)), crew)
 
@@ -272,7 +269,6 @@ def forget_parts_before(dataset: Dataset, emptied: int) -> None:
 
 
 def forget_abandoned() -> int:
-    """Delete parts nobody will put together any more; return how many those were."""
     forgotten = 0
     for folder, newest in _kept_folders("features").items():
         if timezone.now() - newest > FORGOTTEN_AFTER:
@@ -345,7 +341,6 @@ class StackedMatrix:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return a copy of rows, shape (n, dimension), in the order asked."""
         rows = _listed(rows, len(self))
         found = np.empty((len(rows), self.shape[1]), dtype=np.float32)
         for start, end, part in zip(self._starts, self._starts[1:], self.parts, strict=False):
@@ -359,7 +354,6 @@ def _listed(rows: slice | NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 
 def let_go_of_files(X: NDArray[np.float32]) -> None:
-    """Give back the memory that was read of one feature file or of several stacked ones."""
     for part in X.parts if isinstance(X, StackedMatrix) else (X,):
         matrix.let_go(part)
 
@@ -402,7 +396,6 @@ def ready_featurizer(project: Project) -> Featurizer:
 
 
 def ensure_matrix(dataset: Dataset, tell: TellParts = silent) -> FeatureMatrix:
-    """Return the feature file of a dataset under its project's featuriser, written if it is missing."""
     featurizer = ready_featurizer(dataset.project)
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
     if stored is not None and files.exists(str(stored.file.name)):

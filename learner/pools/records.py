@@ -302,7 +302,6 @@ class TrainedOn:
 
 
 def labels_in_secret(project: Project) -> bool:
-    """Say whether nobody outside may learn what the project asks."""
     return asks_in_secret(project.settings)
 
 

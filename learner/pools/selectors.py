@@ -127,7 +127,6 @@ def trained_on(run: TrainingRun) -> TrainedOn:
 
 
 def trained_on_each(runs: Sequence[TrainingRun]) -> list[TrainedOn]:
-    """Return the same of several trainings of a project, in one statement however many they are."""
     rounds = [run for run in runs if run.stream_batches is None and run.block is None]
     done: list[tuple[datetime | None, int | None]] = []
     if rounds:
@@ -188,7 +187,6 @@ def round_facts(project: Project) -> list[tuple[object, ...]]:
 
 
 def lineage_of(release: ModelRelease) -> QuerySet[LedgerEntry]:
-    """Return the ledger entries a release descends from, its own among them."""
     return release.lineage.select_related("account", "parent").order_by("account_id", "sequence")
 
 
@@ -313,7 +311,6 @@ def start_of(project: Project) -> Dataset | None:
 
 
 def start_event(project: Project) -> Event:
-    """Return the accountant's event of the one training on private examples that start the first model."""
     if answers.learns_from_questions(project):
         raise UnsoundCombination("What learns from randomised answers alone takes no private start.")
     featurizer = featurizer_of(project)

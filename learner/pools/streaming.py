@@ -17,9 +17,7 @@ class Examiner(Protocol):
 
     def decide(
         self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
-    ) -> NDArray[np.bool_]:
-        """Return the decision on each of `rows`."""
-        ...
+    ) -> NDArray[np.bool_]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,6 @@ def examine(
     most_batches: int | None = None,
     most_selected: int | None = None,
 ) -> Examination:
-    """Decide about the next records of a stream."""
     for name, most in (("most_batches", most_batches), ("most_selected", most_selected)):
         if most is not None and most < 1:
             raise ValueError(f"{name} must be >= 1, got {most}")

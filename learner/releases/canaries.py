@@ -48,14 +48,11 @@ LONGEST_NOISE = 60.0
 class LinearEstimator(Protocol):
     coef_: NDArray[np.float64]
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fit on rows and classes."""
+    def fit(self, X: Any, y: Any) -> Any: ...
 
-    def event_for(self, n_features: int) -> Event:
-        """Return what a fit is charged."""
+    def event_for(self, n_features: int) -> Event: ...
 
-    def get_params(self, deep: bool = ...) -> dict[str, Any]:
-        """Return the parameters, as scikit-learn has it."""
+    def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,11 +127,6 @@ def count_outcomes(probabilities: NDArray[np.float64], leaders: NDArray[np.intp]
         The class predicted for each example.
     truth : ndarray of int, shape (n,)
         The class each example has.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, or there is no example.
     """
     n, classes = probabilities.shape
     if n < 1 or leaders.shape != (n,) or truth.shape != (n,):
@@ -304,11 +299,6 @@ def set_measures(
         The classes that are predicted and those that are there.
     probabilities : ndarray of shape (n, n_classes)
         Of each class by itself.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, or there is no example.
     """
     if len(truth) < 1 or members.shape != truth.shape or probabilities.shape != truth.shape:
         raise ValueError(f"needs classes and predictions of one shape, got {truth.shape} and {members.shape}")

@@ -113,7 +113,6 @@ def _card(file: str | None) -> SafeString | None:
 
 
 def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | None:
-    """Return the version that was asked for, or the one before."""
     number = selectors.version_number(request.GET.get("with") or "0")
     named = selectors.releases_of(release.project).filter(version=number or 0).exclude(pk=release.pk).first()
     return named or release_selectors.version_before(release)

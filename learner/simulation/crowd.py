@@ -86,7 +86,6 @@ class CrowdSettings:
         return event
 
     def strategy(self, *, private: bool) -> QueryStrategy:
-        """Return what chooses the questions, whose answers are randomised where they are `private`."""
         choice = chosen_of(Kind.STRATEGY, self.values)
         assert choice is not None
         chosen = cast(StrategyChoice, choice.of(self.values))
@@ -99,11 +98,9 @@ class CrowdSettings:
         return self.values if named else {**self.values, "privacy_unit": "record"}
 
     def gate_cost(self, *, named: bool) -> tuple[Cost, Unit]:
-        """Return what one upload costs through the gate, and for whom."""
         return run_event(self._gate_settings(named=named)).cost(), self.gate(named=named).unit
 
     def normalized(self, texts: Sequence[str]) -> list[str]:
-        """Return texts in the form in which they are counted and shown."""
         normal = normalize_texts(pa.array(texts, pa.large_string()), Normalizer(self.values["normalizer"]))
         return [str(text) for text in normal.to_pylist()]
 

@@ -58,7 +58,6 @@ class Setup:
     labels_per_record: int = 1
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, by which equal setups are known."""
         return asdict(self)
 
     @classmethod
@@ -71,7 +70,6 @@ class Setup:
 
     @property
     def block_rates(self) -> tuple[float, ...]:
-        """Public rates of all secret blocks, empty where blocks are not secret."""
         return block_rates(strategy_choice(self))
 
     @property
@@ -80,7 +78,6 @@ class Setup:
 
     @property
     def simulated_records(self) -> int:
-        """Records of a simulated pool or stream: as many as the project's where these are not too many."""
         return min(self.records, MOST_ROWS)
 
     @property
@@ -108,7 +105,6 @@ def simulated_strategy(setup: Setup) -> QueryStrategy:
 
 
 def strategy_choice(setup: Setup) -> StrategyChoice:
-    """Return what chooses the questions of a setup, with its parameters."""
     choice = CATALOGUE.find(Kind.STRATEGY, setup.selection)
     assert choice is not None
     assert issubclass(choice, StrategyChoice)

@@ -78,7 +78,6 @@ class StreamSettings:
         return cast(FeaturesChoice, choice.of(self.values)).featurizer(shape)
 
     def screen(self) -> BernoulliScreen | None:
-        """Return what decides about a record, None where all are asked about."""
         choice = chosen_of(Kind.STRATEGY, self.values)
         assert choice is not None
         found = choice.of(self.values)
@@ -173,7 +172,6 @@ class StreamPlay:
 
     @classmethod
     def of(cls, task: SimulationTask, settings: StreamSettings) -> "StreamPlay":
-        """Encode the records once, and read what was written about classes."""
         if task.rows is not None and task.test_rows is not None:
             return cls.of_rows(task, settings, rows_of_numbers(task.rows), rows_of_numbers(task.test_rows))
         featurizer = settings.featurizer()
@@ -279,7 +277,6 @@ class StreamPlay:
         return read
 
     def _batch_size(self) -> int:
-        """Return how many are asked about in one batch, about, where the policy counts windows of records."""
         screen = self.settings.screen()
         return self.settings.policy().asked_at(1.0 if screen is None else float(screen.rates[0]))
 

@@ -319,7 +319,6 @@ class Play:
 
     @classmethod
     def of(cls, task: SimulationTask, settings: TrustedSettings) -> "Play":
-        """Encode the records once, and read what was written about classes."""
         rows, test = encoded_records(task, settings)
         if task.rows is not None:
             nothing = (np.empty((0, rows.shape[1])), np.empty(0, dtype=np.int64))
@@ -358,7 +357,6 @@ class Play:
     def series(
         self, settings: TrustedSettings, rng: SimulationRandom, labels: float
     ) -> tuple[list[AnswerArray], NDArray[np.intp]]:
-        """Return what each block's release answers, and which rows were asked about."""
         size = round(labels / sum(settings.rates))
         if size > self.task.n_records:
             raise ValueError(f"blocks with {labels} labels need a pool of {size} records, got {self.task.n_records}")

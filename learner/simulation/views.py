@@ -108,7 +108,6 @@ def draft_plan_plot(request: HttpRequest, draft_id: UUID, fingerprint: str) -> H
 
 
 def plan_of(project: Project, data: QueryDict) -> Plan:
-    """Count what the project's accounts buy for as many records as are named, or as many as one may expect."""
     typed = {"records": data.get("records", max(plan_setups.FEWEST_RECORDS, plan_setups.default_records(project)))}
     form = PlanForm(typed, arrival=project.arrival)
     if not form.is_valid():

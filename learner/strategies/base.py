@@ -152,14 +152,12 @@ class BlockwiseStrategy(QueryStrategy):
         n: int,
         rng: RandomSource,
     ) -> NDArray[np.int64]:
-        """Choose as `QueryStrategy.query` says."""
         return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
 
     @abstractmethod
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
-    ) -> NDArray[np.int64]:
-        """Choose as `QueryStrategy.choose` says."""
+    ) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True)
@@ -177,8 +175,7 @@ class StrategyChoice(SelectionChoice):
     )
 
     @abstractmethod
-    def strategy(self) -> QueryStrategy:
-        """Return the strategy with these parameters."""
+    def strategy(self) -> QueryStrategy: ...
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.

@@ -31,11 +31,6 @@ class BernoulliScreen(QueryStrategy):
         :math:`\tau` in (0, 1]: the slab reaches :math:`\ln(1/\tau)` to either side of the separator. It must not
         come from private data.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Notes
     -----
     The event pays for one coin of every record, so no record may be examined twice.
@@ -62,7 +57,6 @@ class BernoulliScreen(QueryStrategy):
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Largest and smallest selection probability as they are charged."""
         return float(self.high), float(self.low)
 
     def probabilities(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
@@ -74,7 +68,6 @@ class BernoulliScreen(QueryStrategy):
     def decide(
         self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
     ) -> NDArray[np.bool_]:
-        """Flip the coin of every row, shape (rows,)."""
         if model is None:
             raise ValueError(f"selection {self.name} needs a released model")
         return flip_coins(self.probabilities(X, rows, model), high=self.high, low=self.low, rng=rng)
@@ -92,7 +85,6 @@ class BernoulliScreen(QueryStrategy):
         return order[self.decide(X, order, model, rng)][:n]
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
-        """Return the event of one coin of every record."""
         return BernoulliScreenEvent(*self.rates)
 
 

@@ -26,11 +26,6 @@ def block_rates(first_rate: float, growth: float) -> tuple[float, ...]:
         Probability q of the first block, 0 < q < 1; that of each is the nearest multiple of 2**-53.
     growth : float
         Factor g, >= 1.
-
-    Raises
-    ------
-    ValueError
-        If the rate or the growth is out of range.
     """
     if not 1 <= growth < math.inf:
         raise ValueError(f"growth must be >= 1 and finite, got {growth}")

@@ -38,11 +38,6 @@ class ClusteredUncertainty(QueryStrategy):
     epsilon : float
         Loss of the responses, > 0; only for "response".
 
-    Raises
-    ------
-    ValueError
-        If a parameter is unknown or out of range.
-
     References
     ----------
     .. [1] Zhdanov, "Diverse mini-batch active learning", 2019.
@@ -105,7 +100,6 @@ class ClusteredUncertainty(QueryStrategy):
         return response.information(probabilities, response.kept(probabilities))
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
-        """Return the event of one choice, free because its input is already public."""
         return PostProcessingEvent(
             operation=as_plural_message(
                 "{picks} of {n} text chosen by clusters and doubt",

@@ -36,7 +36,6 @@ class ListedRows:
         return self.rows[places]
 
     def blocks(self, size: int) -> Iterator[Rows64]:
-        """Yield all rows in order, `size` at once."""
         for start in range(0, len(self.rows), size):
             yield self.rows[start : start + size]
 
@@ -50,11 +49,6 @@ class OpenRows:
         Rows there are, >= 0.
     taken : ndarray of int64, shape (k,)
         Rows to leave out, in any order; one that is named twice is left out once.
-
-    Raises
-    ------
-    ValueError
-        If a taken row lies outside.
     """
 
     def __init__(self, total: int, taken: Rows64) -> None:
@@ -72,7 +66,6 @@ class OpenRows:
         return places + np.searchsorted(self._before, places, side="right")
 
     def blocks(self, size: int) -> Iterator[Rows64]:
-        """Yield all rows in increasing order, `size` at once; the last block may be shorter."""
         for start in range(0, len(self), size):
             places = np.arange(start, min(start + size, len(self)), dtype=np.int64)
             first, last = self.at(places[[0, -1]]).tolist()
@@ -87,7 +80,6 @@ class OpenRows:
         return kept
 
     def mask(self) -> NDArray[np.bool_]:
-        """Return a byte for each row that says whether it is open, shape (total,)."""
         is_open = np.ones(self.total, dtype=np.bool_)
         is_open[self.taken] = False
         return is_open
@@ -106,7 +98,6 @@ class WatchedRows:
         return self._rows.at(places)
 
     def blocks(self, size: int) -> Iterator[Rows64]:
-        """Yield all rows in order, `size` at once."""
         taken = 0
         for block in self._rows.blocks(size):
             self._heard(taken)

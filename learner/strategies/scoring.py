@@ -36,11 +36,6 @@ def score_blocks(
     ------
     ndarray of float32, shape (rows,) for two classes or (rows, n_classes) for more
         Together m rows. Each value is computed from its own row alone.
-
-    Raises
-    ------
-    ValueError
-        If the model does not fit the features.
     """
     if model.dimension != X.shape[1]:
         raise ValueError(f"model has {model.dimension} weights a class, the features have {X.shape[1]} columns")

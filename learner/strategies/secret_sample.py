@@ -22,11 +22,6 @@ class SecretSample(QueryStrategy):
         Probability q, 0 < q < 1, taken as the nearest multiple of 2**-53. It must not depend on how many
         records earlier secret samples have left, which is secret too.
 
-    Raises
-    ------
-    ValueError
-        If the rate is out of range.
-
     Notes
     -----
     Several releases may use disjoint samples: let each round draw from what earlier ones left and charge
@@ -68,7 +63,6 @@ class SecretSample(QueryStrategy):
     def decide(
         self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
     ) -> NDArray[np.bool_]:
-        """Flip the coin of every row, shape (rows,)."""
         return flip_coins(np.full(rows.shape, self.rate), high=self.high, low=self.high, rng=rng)
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:

@@ -67,11 +67,6 @@ class StabilizedPredictions:
             The class each model gives every text, oldest model first.
         weights : ndarray of floats, shape (m,)
             How often each text was said, > 0.
-
-        Raises
-        ------
-        ValueError
-            If shapes differ or a weight is not > 0.
         """
         last = list(predictions)[-self.comparisons - 1 :]
         if len(last) <= self.comparisons:

@@ -28,11 +28,6 @@ class TopC(BlockwiseStrategy):
     reach : float
         Distance from the boundary at which u has fallen from 1 to 0, > 0. A public number: the norm
         bound of the features by default.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not positive and finite.
     """
 
     name = "top_c"
@@ -98,7 +93,6 @@ class NoisyRanking(StrategyChoice):
     )
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        """Say what the model is unsure of, and what the noise hides."""
         return _(
             "The last released model was unsure about records like this one; noise in the choice hides whether this "
             "very record was why"

@@ -35,11 +35,6 @@ class Uncertainty(BlockwiseStrategy):
         Of the class probabilities: their entropy, one minus the lead of the first class over the second, or one minus
         the probability of the first; these agree on two classes.
 
-    Raises
-    ------
-    ValueError
-        If the measure is unknown.
-
     References
     ----------
     .. [1] Settles, "Active Learning Literature Survey", University of Wisconsin-Madison, 2009, section 3.1.
@@ -100,7 +95,6 @@ class Uncertainty(BlockwiseStrategy):
         return uncertainty
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
-        """Return the event of one choice, free because its input is already public."""
         return PostProcessingEvent(
             operation=as_plural_message(
                 "{picks} of {n} text chosen by {word_measure}",

@@ -59,13 +59,7 @@ def response_odds(epsilon: float) -> int:
 
 
 def response_epsilon(odds: int) -> float:
-    """Return the smallest float that is not below the loss of one randomisation with this weight.
-
-    Raises
-    ------
-    ValueError
-        If the weight is out of range.
-    """
+    """Return the smallest float that is not below the loss of one randomisation with this weight."""
     check_odds(odds)
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         # A logarithm is rounded to the nearest number of so many digits; the next one is above it.

@@ -6,13 +6,11 @@ from privacy.wording import as_message
 
 
 def positive(name: str, value: float) -> None:
-    """Require a finite number above zero."""
     if not (value > 0 and math.isfinite(value)):
         raise ValueError(as_message("{name} must be > 0 and finite, got {value}", name=name, value=value))
 
 
 def not_negative(name: str, value: float) -> None:
-    """Require a finite number of at least zero."""
     if not (value >= 0 and math.isfinite(value)):
         raise ValueError(as_message("{name} must be >= 0 and finite, got {value}", name=name, value=value))
 
@@ -28,7 +26,6 @@ def rate(name: str, value: float) -> None:
 
 
 def delta_in_open_interval(name: str, value: float) -> None:
-    """Require a probability in (0, 1), as every conversion through ln(1 / delta) does."""
     if not 0 < value < 1:
         raise ValueError(as_message("{name} must lie in (0, 1), got {value}", name=name, value=value))
 

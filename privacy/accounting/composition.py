@@ -260,7 +260,6 @@ class _Losses:
 
     @property
     def reach(self) -> int:
-        """Steps from zero to the loss that lies farthest from it."""
         return max(-self.lowest, self.lowest + len(self.masses) - 1)
 
     def with_other(self, other: "_Losses", kept: int) -> "_Losses":
@@ -374,11 +373,6 @@ def reading(epsilon: float, delta: float) -> Reading:
         Natural log, >= 0.
     delta : float
         0 <= delta < 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     Notes
     -----

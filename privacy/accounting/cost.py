@@ -36,11 +36,6 @@ class Cost:
     mutual_information : float
         Nats per user, for information only.
 
-    Raises
-    ------
-    ValueError
-        If an amount is out of range.
-
     References
     ----------
     .. [1] Bun, Steinke, "Concentrated differential privacy: simplifications, extensions, and lower bounds",

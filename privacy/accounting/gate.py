@@ -263,11 +263,6 @@ def gate_delta(
     float or ndarray of float64
         Delta under adding or removing one record; the shape is that of the broadcast arguments.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range; the message names the value.
-
     References
     ----------
     .. [1] Li, Qardaji, Su, "On sampling, anonymization, and differential privacy", 2012, Theorem 5.
@@ -452,11 +447,6 @@ def frontier(
     -------
     list of GateChoice
         By rising k, the smallest for its rate; at least 2.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
     """
     if texts_per_contributor < 1:
         raise ValueError(

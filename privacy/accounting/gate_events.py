@@ -591,7 +591,6 @@ class GateWindowEvent(Event):
 
     @property
     def runs_paid(self) -> int:
-        """Runs that this entry pays for."""
         return self._paid(*self.counted) - self._paid(self.epochs, self.repeats)
 
     def _paid(self, epochs: int, repeats: tuple[int, ...]) -> int:

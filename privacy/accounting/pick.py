@@ -129,13 +129,7 @@ class PickedFitEvent(Event):
 def picked_fit_event(
     inner: Event, *, candidates: int, share: float, delta: float = 0.0, adjacency: Adjacency = "null"
 ) -> PickedFitEvent:
-    """Return a Gaussian training with a pick that has `share` of the squared ratio of both.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the training's noise is not Gaussian.
-    """
+    """Return a Gaussian training with a pick that has `share` of the squared ratio of both."""
     trained = inner.in_rho()
     mu = trained.gaussian_mu(adjacency=adjacency)
     if mu is None or not 0 < share < 1:

@@ -41,11 +41,6 @@ def screen_losses(q_hi: float, q_lo: float) -> tuple[float, float]:
         :math:`s_1 = \ln(q_{hi}/q_{lo})` and :math:`s_0 = \ln((1-q_{lo})/(1-q_{hi}))`; infinite where an
         answer is possible for one record and impossible for another.
 
-    Raises
-    ------
-    ValueError
-        If the rates are out of range or out of order.
-
     References
     ----------
     .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with applications to

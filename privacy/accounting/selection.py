@@ -106,7 +106,6 @@ class ExponentialScreenEvent(Event):
         return min(1.0, (math.ceil(q_hi * steps) + 1) / steps), max(0.0, (math.floor(q_lo * steps) - 1) / steps)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the larger loss of the two answers at the extreme probabilities."""
         require_slot(self, adjacency)
         return _screen_cost(*self.rates)
 
@@ -186,7 +185,6 @@ class TopCEvent(Event):
 
     @property
     def needs_parent(self) -> bool:
-        """A continued round leans on what its series has paid before."""
         return self.series == "continued"
 
     def check_parent(self, parent: Event | None) -> None:
@@ -206,7 +204,6 @@ class TopCEvent(Event):
             )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the loss of the batch, as its place in a series demands."""
         require_slot(self, adjacency)
         shift = screens.top_c_shift(self.pool_size, self.picks, self.scale)
         shift = outward(shift)

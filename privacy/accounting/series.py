@@ -221,11 +221,6 @@ def series_event(
         Of the blocks, each in (0, 1], at most 1 together.
     shares : sequence of float, optional
         Parts of :math:`e^\varepsilon - 1` that the blocks get, > 0, scaled to add up to 1; even without.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     checks.positive("epsilon", epsilon)
     parts = [1.0] * len(rates) if shares is None else list(shares)
@@ -266,11 +261,6 @@ def even_training(
         How many of the blocks are to release, >= 1; more than there are means all.
     as_series : bool
         False where nothing is proved for a series and each block pays as a sample of its own.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     checks.positive("epsilon", epsilon)
     if not 0 <= delta < 1:

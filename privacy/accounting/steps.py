@@ -175,11 +175,6 @@ def gradient_steps_event(
         Share of the squared ratio that goes to the number of rows, in (0, 1).
     center_share : float
         Share of it that goes to the sum of rows, in [0, 1); 0 for none, and then no sum is released.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or epsilon not above what the grids are charged.
     """
     checks.delta_in_open_interval("delta", delta)
     checks.one_of("adjacency", adjacency, ADJACENCIES)

@@ -141,11 +141,6 @@ def sums_event(
         > 0.
     moment_share : float
         Share of the squared ratio that goes to the second moments, in [0, 1); 0 leaves them out.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     checks.positive("mu", mu)
     checks.one_of("adjacency", adjacency, ADJACENCIES)
@@ -293,13 +288,7 @@ def column_norm(parts: tuple[int, ...]) -> float:
 
 
 def fitted_for(updates: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return decays and weights for an epoch of so many updates.
-
-    Raises
-    ------
-    ValueError
-        If there are more updates than were fitted for.
-    """
+    """Return decays and weights for an epoch of so many updates."""
     for fitted, found in FITTED.items():
         if updates <= fitted:
             return found
@@ -317,13 +306,7 @@ def running_sums_event(
     delta: float = 0.0,
     adjacency: Adjacency = "null",
 ) -> RunningSumsEvent:
-    """Return the event whose sensitivity-to-noise ratio, all releases together, is at most `mu` under `adjacency`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
+    """Return the event whose sensitivity-to-noise ratio, all releases together, is at most `mu` under `adjacency`."""
     decays, weights = fitted_for(updates)
     sums = sums_event(
         mu / column_norm(coefficients(updates, decays, weights)) * (1 - 2.0**-44),
@@ -398,13 +381,7 @@ class SecondMomentsEvent(Event):
 def second_moments_event(
     epsilon: float, dimension: int, *, norm_bound: float = 1.0, delta: float = 0.0
 ) -> SecondMomentsEvent:
-    """Return the event with the least noise that costs at most `epsilon` under null, Gaussian where `delta` > 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
+    """Return the event with the least noise that costs at most `epsilon` under null, Gaussian where `delta` > 0."""
     checks.positive("epsilon", epsilon)
 
     def event(scale: float) -> SecondMomentsEvent:

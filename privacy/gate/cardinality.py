@@ -17,11 +17,6 @@ class Cardinality:
     precision : int
         The base-2 logarithm of the number of registers, in [4, 16]; one standard error is 1.04 / 2**(precision / 2).
 
-    Raises
-    ------
-    ValueError
-        If `precision` is out of range.
-
     References
     ----------
     .. [1] Flajolet, Fusy, Gandouet, Meunier, "HyperLogLog", 2007.

@@ -60,7 +60,6 @@ class ColumnsWriter:
                 self._flush()
 
     def close(self) -> None:
-        """Write what is left; at least an empty file."""
         self._flush()
         self._writer.close()
 

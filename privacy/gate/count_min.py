@@ -33,11 +33,6 @@ class CountMinSketch:
     depth : int
         Rows, in [1, 16].
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     .. [1] Cormode, Muthukrishnan, "An improved data stream summary: the count-min sketch and its applications",
@@ -115,7 +110,6 @@ class CountMinSketch:
         self.total += other.total
 
     def to_bytes(self) -> bytes:
-        """Return the whole state; as private as the records it counts."""
         header = _HEADER.pack(self.magic, self.width, self.depth, self.total)
         return header + self.counters.astype("<u4").tobytes()
 

@@ -79,13 +79,11 @@ class CountingGate(ABC):
         return ()
 
     @abstractmethod
-    def described(self) -> str:
-        """Return its numbers in a few words, for a table of gates."""
+    def described(self) -> str: ...
 
     @property
     @abstractmethod
-    def minimum(self) -> int:
-        """Smallest exact count that is looked at further, >= 1."""
+    def minimum(self) -> int: ...
 
     @property
     def counts_schema(self) -> pa.Schema:
@@ -100,8 +98,7 @@ class CountingGate(ABC):
         """Yield digests batch by batch: text rows, or pairs of text and contributor where these are capped."""
 
     @abstractmethod
-    def _texts_of(self, pairs: pa.Table) -> pa.Table:
-        """Return text rows of capped pairs, all those of their contributors together."""
+    def _texts_of(self, pairs: pa.Table) -> pa.Table: ...
 
     def release(
         self,

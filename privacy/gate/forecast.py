@@ -52,7 +52,6 @@ class GateForecast:
         self._held: list[pa.Table] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take in rows with the columns text and, for the unit `contributor`, contributor."""
         if self._gate.texts_per_contributor is None:
             self._held += all_counts([batch], self._gate.normalizer)
         else:

@@ -39,11 +39,6 @@ def hash_texts(texts: pa.Array, *, key: bytes) -> Words:
     -------
     ndarray of uint64, shape (n,)
 
-    Raises
-    ------
-    ValueError
-        If the key has another length or a text is null.
-
     References
     ----------
     .. [1] Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012.
@@ -101,11 +96,6 @@ def siphash(
     Returns
     -------
     ndarray of uint64, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If the key does not have 16 bytes.
     """
     if len(key) != KEY_BYTES:
         raise ValueError(f"key must have {KEY_BYTES} bytes, got {len(key)}")

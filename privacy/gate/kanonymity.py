@@ -46,11 +46,6 @@ class KAnonymityGate(CountingGate):
     normalizer : Normalizer
         Rule fixed beforehand under which texts are equal. Texts that are empty after it are dropped.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     .. [1] Li, Qardaji, Su, "On sampling, anonymization, and differential privacy: or, k-anonymization

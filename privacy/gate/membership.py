@@ -26,11 +26,6 @@ class MembershipSketch:
     probes : int
         Bits a key, in [1, 32].
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     .. [1] Kirsch, Mitzenmacher, "Less hashing, same performance: building a better Bloom filter", 2006.
@@ -46,7 +41,6 @@ class MembershipSketch:
 
     @classmethod
     def for_error(cls, keys: int, error: float) -> Self:
-        """Return an empty filter that is wrong about a new key with chance `error` once it holds `keys` keys."""
         if not 0 < error < 1:
             raise ValueError(f"error must lie in (0, 1), got {error}")
         bits = math.ceil(max(1, keys) * -math.log(error) / math.log(2) ** 2)
@@ -81,7 +75,6 @@ class MembershipSketch:
         self.filled |= other.filled
 
     def to_bytes(self) -> bytes:
-        """Return the whole state; as private as the records it holds."""
         return _HEADER.pack(_MAGIC, self.bits, self.probes) + self.filled.tobytes()
 
     @classmethod

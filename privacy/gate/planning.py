@@ -133,7 +133,6 @@ def best_gates(
 
 
 def recommendation(sampled: Passing, gate: KAnonymityGate, threshold: Passing) -> str:
-    """Return one line: what to choose and what it lets out, or what to do where nothing comes out."""
     needed = math.ceil(gate.k / gate.exact_sampling_rate)
     if max(sampled.texts, threshold.texts) < 1:
         return (
@@ -250,7 +249,6 @@ class SourcePlan:
 
     @property
     def enough(self) -> bool:
-        """Whether the wanted number of texts passes without collecting for longer."""
         return self.window <= 1
 
 
@@ -275,11 +273,6 @@ def plan_source(
         As for the gates.
     wanted : int
         Number of texts people are to be asked about, >= 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     checks.at_least("wanted", wanted, 1)
     frequencies = source.frequencies()
@@ -319,11 +312,6 @@ def plan_caps(
         What the gate may cost one contributor with all their texts.
     caps : sequence of int
         To choose from, each >= 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     checks.at_least("people", people, 1)
     checks.at_least("records", source.records, people)

@@ -68,7 +68,6 @@ def prefilter(spill: Spill, minimum: int) -> tuple[CountMinSketch | CountTable, 
 
 
 def sized_counts(distinct: float, total: int, *, error: float, failure: float) -> CountMinSketch | CountTable:
-    """Return whichever never counts too low and is smaller: an exact table, or a sketch with the stated error."""
     sketch_bytes = CountMinSketch.bytes_for_error(total, error, failure=failure)
     if distinct * (1 + 5 * Cardinality(14).standard_error) * BYTES_PER_KEY <= sketch_bytes:
         return CountTable()

@@ -129,7 +129,6 @@ class Merging:
             pa.default_memory_pool().release_unused()
 
     def result(self) -> pa.Table:
-        """Return everything merged; at least one table must have been added."""
         return self._merge(pa.concat_tables(self._waiting))
 
 

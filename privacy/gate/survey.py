@@ -125,7 +125,6 @@ class PoolSurvey:
         return sum(sketch.nbytes for sketch in sketches)
 
     def update(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Take in batches with the columns text and, for the unit `contributor`, contributor."""
         for hashes, counts in self._contributions(batches):
             self._cardinality.update(hashes)
             self._counts.update(hashes, counts)

@@ -74,7 +74,6 @@ class CountTable:
         self.update(other.hashes, other.counts)
 
     def to_bytes(self) -> bytes:
-        """Return the whole state; as private as the records it counts."""
         header = _HEADER.pack(_MAGIC, len(self))
         return header + self.hashes.astype("<u8").tobytes() + self.counts.astype("<u4").tobytes()
 
@@ -101,13 +100,7 @@ class CountTable:
 
 
 def combined(hashes: Words, counts: NDArray[np.integer] | None) -> tuple[Words, NDArray[np.int64]]:
-    """Return every hash once with the sum of its counts.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or a count is negative.
-    """
+    """Return every hash once with the sum of its counts."""
     summed = np.ones(len(hashes), dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64)
     if hashes.ndim != 1 or summed.shape != hashes.shape:
         raise ValueError(f"hashes and counts must be vectors of one length, got {hashes.shape} and {summed.shape}")

@@ -188,11 +188,6 @@ class ThresholdGate(CountingGate):
     normalizer : Normalizer
         Rule fixed beforehand under which texts are equal. Texts that are empty after it are dropped.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     .. [1] Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing search queries and clicks privately", 2009.
@@ -309,7 +304,6 @@ class ThresholdGate(CountingGate):
 
     @property
     def minimum(self) -> int:
-        """Smallest exact count that may come out."""
         return self.floor
 
     @property
@@ -352,11 +346,6 @@ def threshold_gate_at(
         What the gate may cost one record, or one contributor with all their texts.
     unit, texts_per_contributor, floor, normalizer
         As for `ThresholdGate`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     whole = ThresholdGate(epsilon, delta, unit, texts_per_contributor, floor=floor, normalizer=normalizer)
     if unit == "record":

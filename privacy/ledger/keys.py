@@ -71,13 +71,7 @@ def is_signed(message: bytes, signature: bytes, *, public_key: bytes) -> bool:
 
 
 def decoded_key(public_key: str) -> bytes:
-    """Return the bytes of a public key in base64.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Return the bytes of a public key in base64."""
     try:
         raw = base64.b64decode(public_key, validate=True)
     except ValueError as error:

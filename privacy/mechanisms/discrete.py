@@ -29,11 +29,6 @@ class DiscreteLaplace:
         The scale b, > 0, taken as the exact rational it stores. A vector of L1 sensitivity s
         is released at a loss of s / b, which `privacy.accounting` charges.
 
-    Raises
-    ------
-    ValueError
-        If `scale` is out of range.
-
     References
     ----------
     .. [1] Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", 2020, Section 5.2.
@@ -70,11 +65,6 @@ class DiscreteGaussian:
     scale : float
         The parameter sigma, > 0, taken as the exact rational it stores. A vector of L2 sensitivity
         s is released at a zero-concentrated loss of :math:`s^2 / (2 \sigma^2)`.
-
-    Raises
-    ------
-    ValueError
-        If `scale` is out of range.
 
     References
     ----------
@@ -136,11 +126,6 @@ def release_on_grid(
     -------
     ndarray of float64, shape (d,)
         Multiples of `grid`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range or a value does not fit on the grid.
     """
     check_grid(grid)
     steps = np.rint(values / grid)
@@ -166,7 +151,6 @@ def _check_counts(counts: NDArray[np.int64]) -> None:
 
 
 def _simulated_gaussian(sigma: float, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draw discrete Gaussians by rejection from a discrete Laplace proposal, in float64."""
     spread = math.floor(sigma) + 1
     p = -math.expm1(-1 / spread)
     kept = np.empty(0, dtype=np.int64)

@@ -25,11 +25,6 @@ class GaussianTilt:
     sigma : float
         Standard deviation, > 0, taken as the exact rational it stores.
 
-    Raises
-    ------
-    ValueError
-        If `sigma` is out of range.
-
     References
     ----------
     .. [1] Box, Muller, "A note on the generation of random normal deviates", 1958.

@@ -34,11 +34,6 @@ class NoisySteps:
         Noisy number of rows.
     row_sum : ndarray of shape (d,) or None
         Noisy sum of the rows, where the event pays for it.
-
-    Raises
-    ------
-    ValueError
-        If a row is longer than declared, or there are too many rows to be summed exactly.
     """
 
     def __init__(self, rows: Array, event: GradientStepsEvent, *, rng: RandomSource) -> None:
@@ -56,13 +51,7 @@ class NoisySteps:
             self.row_sum = released_steps(total, event.norm_bound / STEPS, event.center_sigma, rng)
 
     def replace_rows(self, rows: Array) -> None:
-        """Take other rows of the same records, each made of its own record and of what was released alone.
-
-        Raises
-        ------
-        ValueError
-            If there are more or fewer of them, or a row is longer than declared.
-        """
+        """Take other rows of the same records, each made of its own record and of what was released alone."""
         if len(rows) != len(self._rows):
             raise ValueError(f"there must be {len(self._rows)} rows as before, got {len(rows)}")
         self._rows = self._whole(rows)

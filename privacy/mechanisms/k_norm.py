@@ -32,11 +32,6 @@ class EuclideanNoise:
         The scale b, > 0, taken as the exact rational it stores. A vector of L2 sensitivity s is
         released at a loss of s / b, which `privacy.accounting` charges.
 
-    Raises
-    ------
-    ValueError
-        If `scale` is out of range.
-
     References
     ----------
     .. [1] Hardt, Talwar, "On the geometry of differential privacy", 2010, Section 4.

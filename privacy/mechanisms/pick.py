@@ -37,11 +37,6 @@ def right_answers(
         The number of each row's class.
     models : sequence of (coef, intercept)
         Shapes (K, d) and (K,); of one row, (1, d) and (1,), a positive score speaks for class 1, else for class 0.
-
-    Raises
-    ------
-    ValueError
-        If a row is longer than declared, or there are more rows than can be counted.
     """
     if len(rows) > MOST_ROWS:
         raise ValueError(f"at most {MOST_ROWS} rows can be counted")

@@ -72,11 +72,6 @@ class RandomizedResponse(ResponseMechanism):
     odds : int
         Weight of the true class, as `privacy.accounting.answers.response_odds` gives it.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Notes
     -----
     The prior may be a function of public data and of earlier responses only. One that has seen an answer voids the
@@ -126,11 +121,6 @@ class RandomizedResponse(ResponseMechanism):
         -------
         ndarray of bool, shape (n, K)
             True for the likeliest classes of each row; of equally likely ones those of a lower number.
-
-        Raises
-        ------
-        ValueError
-            If the shape or an entry is wrong.
         """
         rows = np.asarray(priors, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_classes:
@@ -166,11 +156,6 @@ class RandomizedResponse(ResponseMechanism):
         -------
         ndarray of int64, shape (n,)
             What is said, always a kept class.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, a class is out of range, or a row keeps nothing.
         """
         truth, keeps = np.asarray(classes, dtype=np.int64), self._checked(kept)
         if truth.shape != (len(keeps),):
@@ -230,11 +215,6 @@ class RandomizedResponse(ResponseMechanism):
         -------
         ndarray of float64, shape (n, K)
             A public function of the prior and of what was said.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, or something was said that was not kept.
         """
         keeps = self._checked(kept)
         spoken = np.asarray(said, dtype=np.int64)

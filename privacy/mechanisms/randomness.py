@@ -87,7 +87,6 @@ class SecureRandom(RandomSource):
     simulated = False
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return `count` words straight from the kernel."""
         return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
 
 
@@ -109,7 +108,6 @@ class SimulationRandom(RandomSource):
         )
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return `count` predictable words."""
         return self.generator.bit_generator.random_raw(count)
 
 

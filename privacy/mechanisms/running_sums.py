@@ -17,13 +17,7 @@ MOST_ROWS = 2**20
 def weighted_sums(
     batches: Sequence[tuple[FloatRows, Members]], event: RunningSumsEvent
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sums of an epoch's batches, oldest first, each with its coefficient, in whole parts of steps.
-
-    Raises
-    ------
-    ValueError
-        If there are more batches than the event declares, too many rows, or a row is not as declared.
-    """
+    """Return the sums of an epoch's batches, oldest first, each with its coefficient, in whole parts of steps."""
     if not 1 <= len(batches) <= event.updates:
         raise ValueError(f"an epoch has 1 to {event.updates} batches, got {len(batches)}")
     if sum(len(rows) for rows, _ in batches) > MOST_ROWS:

@@ -17,11 +17,6 @@ def coin_probability(probability: float | Fraction) -> Fraction:
     """Return the multiple of 2**-53 in [2**-53, 1 - 2**-53] nearest to `probability`.
 
     Store and charge this value: `flip_coins` shows exactly it.
-
-    Raises
-    ------
-    ValueError
-        If `probability` is not strictly between 0 and 1.
     """
     if not 0 < probability < 1:
         raise ValueError(

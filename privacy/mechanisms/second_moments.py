@@ -16,13 +16,7 @@ MOST_ROWS = 2**32
 
 
 def shortened_rows(rows: NDArray[np.floating], *, norm_bound: float, steps: int = STEPS) -> NDArray[np.float64]:
-    """Return rows as whole numbers of steps, so many to the bound, rounded towards zero so that none becomes longer.
-
-    Raises
-    ------
-    ValueError
-        If a row is longer than the bound or not finite.
-    """
+    """Return rows as whole numbers of steps, so many to the bound, rounded towards zero so that none becomes longer."""
     whole = np.trunc(np.asarray(rows, dtype=np.float64) * (steps / norm_bound))
     squares = np.einsum("ij,ij->i", whole, whole)
     if not (squares <= steps**2).all():
@@ -59,11 +53,6 @@ def release_second_moments(
         The noise and its price.
     rng : RandomSource
         Source of the noise; exact only if secure.
-
-    Raises
-    ------
-    ValueError
-        If a row is longer than the bound.
 
     References
     ----------

@@ -55,7 +55,6 @@ class MeasuringSession:
         self.record: list[Measurement] = []
 
     def ask(self, query: str, *public: Any) -> Array:
-        """Return the noisy answer to a query."""
         measured = self._queries[query](*public)
         self.record.append(measured)
         return measured.answer

@@ -45,11 +45,6 @@ def exact_sums(
     """Return the sums in whole steps: products of shape (d, d) in squared steps, class sums of shape (K, d).
 
     Products of whole numbers below 2**53 and their sums have no rounding error in whatever order a library adds them.
-
-    Raises
-    ------
-    ValueError
-        If a row is too long, has too many classes, or there are too many rows.
     """
     d, count = event.dimension, 0
     products, sums = np.zeros((d, d)), np.zeros((event.n_classes, d))
@@ -80,11 +75,6 @@ def release_sums(blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent, 
         The noise and its price.
     rng : RandomSource
         Source of the noise; exact only if secure.
-
-    Raises
-    ------
-    ValueError
-        If a row is not as the event declares.
     """
     return noisy_sums(*exact_sums(blocks, event), event, parts=1, rng=rng)
 

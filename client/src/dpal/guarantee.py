@@ -69,7 +69,6 @@ class Guarantee:
 
     @classmethod
     def from_document(cls, body: Mapping[str, Any]) -> "Guarantee":
-        """Read the content of privacy.json."""
         accounts = tuple(
             Account(
                 one["protects"],

@@ -19,7 +19,6 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what would go and when, and change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Go through the projects and print a line for each kind of thing."""
         projects = Project.objects.order_by("slug")
         if options["slug"]:
             projects = projects.filter(slug__in=options["slug"])

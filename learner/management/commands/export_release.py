@@ -26,7 +26,6 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help="zip file to write; must not exist")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Export one release and print the key its signature can be checked with."""
         project = Project.objects.filter(slug=options["slug"]).first()
         if project is None:
             raise CommandError("there is no project of that name")

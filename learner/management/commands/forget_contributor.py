@@ -23,7 +23,6 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Forget at once, in this process."""
         project = Project.objects.select_related("pool_account").filter(slug=options["slug"]).first()
         if project is None:
             raise CommandError("there is no project of that name")

@@ -47,7 +47,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the files, play the project, print."""
         try:
             outcome = PRESETS[options["preset"]](self._task(options))
         except (ValueError, InvalidUpload, OSError) as error:

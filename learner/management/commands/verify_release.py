@@ -23,7 +23,6 @@ class Command(BaseCommand):
         parser.add_argument("--public-key", help="base64 key of the site that released it; default: this site's own")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the digest of each file, or say what does not fit."""
         folder: Path = options["folder"]
         if not folder.is_dir():
             raise CommandError(f"{folder} is no folder")

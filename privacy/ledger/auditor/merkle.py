@@ -30,13 +30,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Return the hashes that lead from leaf `index` to the root.
-
-    Raises
-    ------
-    ValueError
-        If there is no such leaf.
-    """
+    """Return the hashes that lead from leaf `index` to the root."""
     if not 0 <= index < len(leaves):
         raise ValueError(f"index must lie in [0, {len(leaves)}), got {index}")
     proof, level = [], list(leaves)
@@ -50,13 +44,7 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def consistency_proof(leaves: Sequence[bytes], size: int) -> list[bytes]:
-    """Return the hashes that show the tree of the first `size` leaves to be the beginning of this one.
-
-    Raises
-    ------
-    ValueError
-        If the tree has fewer leaves.
-    """
+    """Return the hashes that show the tree of the first `size` leaves to be the beginning of this one."""
     if not 0 <= size <= len(leaves):
         raise ValueError(f"size must lie in [0, {len(leaves)}], got {size}")
     return [] if size in (0, len(leaves)) else list(_subproof(leaves, size, whole=True))

@@ -26,11 +26,6 @@ def clip_rows(rows: ArrayLike, *, norm_bound: float) -> NDArray[np.float32]:
     -------
     ndarray of float32, shape (n, d)
 
-    Raises
-    ------
-    ValueError
-        If `rows` is not two-dimensional or the bound is out of range.
-
     Notes
     -----
     A float64 norm of d numbers is off by a relative error below :math:`(d + 2) u`, and a scaled row
@@ -56,13 +51,7 @@ def clip_rows(rows: ArrayLike, *, norm_bound: float) -> NDArray[np.float32]:
 
 
 def check_norm_bound(norm_bound: float) -> float:
-    """Return `norm_bound` if float32 rows can honour it.
-
-    Raises
-    ------
-    ValueError
-        If it is not within [1e-30, 1e30].
-    """
+    """Return `norm_bound` if float32 rows can honour it."""
     if not 1e-30 <= norm_bound <= 1e30:
         raise ValueError(f"norm_bound must be within [1e-30, 1e30], got {norm_bound}")
     return float(norm_bound)

@@ -20,11 +20,6 @@ class NumericColumn:
 
     Missing, unreadable and NaN values become `missing`, itself within the bounds; by default the
     value that maps to 0.
-
-    Raises
-    ------
-    ValueError
-        Unless low < high, both finite, and `missing` lies between them.
     """
 
     name: str
@@ -59,13 +54,7 @@ class NumericColumn:
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """A column for each declared category and one for any other; a missing value sets none.
-
-    Raises
-    ------
-    ValueError
-        If categories repeat or none is declared.
-    """
+    """A column for each declared category and one for any other; a missing value sets none."""
 
     name: str
     categories: tuple[str, ...]

@@ -27,16 +27,13 @@ class Scored(Protocol):
     """Linear scores and how they become probabilities."""
 
     @property
-    def coef(self) -> Array:
-        """Weights, one row for two classes."""
+    def coef(self) -> Array: ...
 
     @property
-    def intercept(self) -> Array:
-        """What is added."""
+    def intercept(self) -> Array: ...
 
     @property
-    def multiclass(self) -> str:
-        """How more than two scores become probabilities."""
+    def multiclass(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,7 @@ class NoisySums:
         )
 
     def plus(self, other: "NoisySums") -> "NoisySums":
-        """Return the sums over both blocks of records, which must be disjoint; variances add up as well.
-
-        Raises
-        ------
-        ValueError
-            If the two have different shapes, or only one has moments.
-        """
+        """Return the sums over both blocks of records, which must be disjoint; variances add up as well."""
         if self.class_sums.shape != other.class_sums.shape or (self.moments is None) != (other.moments is None):
             raise ValueError(f"sums of one shape add up, got {self.class_sums.shape} and {other.class_sums.shape}")
         moments = None if self.moments is None or other.moments is None else self.moments + other.moments
@@ -436,13 +430,7 @@ def generator_of(seed: Array) -> np.random.Generator:
 
 
 def prior_means(prior: Mapping[str, Array] | None, n_classes: int, n_features: int) -> Array | None:
-    """Return the directions of a prior, one a class.
-
-    Raises
-    ------
-    ValueError
-        If it has other classes or columns.
-    """
+    """Return the directions of a prior, one a class."""
     if prior is None:
         return None
     coef = prior["coef"]
