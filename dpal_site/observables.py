@@ -181,8 +181,12 @@ def as_markdown() -> str:
         "Files, headers, messages, logs, metrics": elsewhere(),
     }
     for title, table in sections.items():
+        grouped: dict[str, list[str]] = {}
+        for place, declared in table.items():
+            what = "managed" if set(declared) == {Reads.MANAGED} else _declared(declared)
+            grouped.setdefault(what, []).append(f"`{place}`")
         lines += [f"\n**{title}**\n", "| where | what |", "|---|---|"]
-        lines += [f"| `{place}` | {_declared(declared)} |" for place, declared in table.items()]
+        lines += [f"| {', '.join(places)} | {what} |" for what, places in grouped.items()]
     return "\n".join(lines)
 
 
