@@ -15,7 +15,7 @@ from dpal_site.api import api
 
 # Of each place, who reads which names; one that ends with `*` stands for all that begin so.
 Table = Mapping[str, Mapping[Reads, Sequence[str]]]
-DOCUMENT: Final = Path(settings.BASE_DIR) / "docs" / "privacy.md"
+DOCUMENT: Final = Path(settings.BASE_DIR) / "docs" / "observables.md"
 BEGIN, END = "<!-- observables: written by manage.py observables -->", "<!-- observables: end -->"
 _SUMS = "account when by name operations epsilon rho delta percent epsilon_spent epsilon_left epsilon_limit"
 _ELSEWHERE: Final[Mapping[str, Mapping[Reads, str]]] = {

@@ -9,7 +9,7 @@ from dpal_site.observables import DOCUMENT, written_into
 
 
 class Command(BaseCommand):
-    help = "Write the table of what can be read by whom into docs/privacy.md, or with --check say whether it is there."
+    help = "Write the table of readers into docs/observables.md; with --check fail if it is stale."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--check", action="store_true")
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         stands = DOCUMENT.read_text(encoding="utf-8")
         wanted = written_into(stands)
         if options["check"] and stands != wanted:
-            raise CommandError("docs/privacy.md has another table; write it by manage.py observables")
+            raise CommandError("docs/observables.md has another table; write it by manage.py observables")
         if stands != wanted:
             DOCUMENT.write_text(wanted, encoding="utf-8")
-        self.stdout.write("docs/privacy.md has the table")
+        self.stdout.write("docs/observables.md has the table")

@@ -306,7 +306,7 @@ def test_a_value_that_a_template_gains_is_found(walk: Walk, monkeypatch: pytest.
 
 def test_the_manual_prints_the_table(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     call_command("observables", "--check")
-    copy = tmp_path / "privacy.md"
+    copy = tmp_path / "observables.md"
     manual = observables.DOCUMENT.read_text(encoding="utf-8")
     copy.write_text(manual.replace("`RoundOut`", "`Rounds`"), encoding="utf-8")
     monkeypatch.setattr("dpal_site.management.commands.observables.DOCUMENT", copy)
