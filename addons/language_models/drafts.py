@@ -24,15 +24,7 @@ def draft_examples(
     local: Collection[str],
     seconds: float,
 ) -> list[tuple[str, str]]:
-    """Return drafted pairs of a class and an example, about `examples` of each class, one request a class.
-
-    Nothing else is an argument, so no record, count or answer can reach the model. A person edits and accepts them.
-
-    Raises
-    ------
-    EndpointFault
-        If a request fails.
-    """
+    """Return drafted pairs of a class and an example; no record, count or answer is an argument, so none is sent."""
     found = []
     for name in classes:
         messages = messages_for(name, classes=classes, question=question, guidelines=guidelines, examples=examples)

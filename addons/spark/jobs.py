@@ -19,19 +19,11 @@ class UnknownGate(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reader of a pool's files.
+    """Reader of a pool's files, named as `package.module:name`.
 
-    Parameters
-    ----------
-    function : str
-        `package.module:name` of what returns, for `given`, a `ReadFile`.
-    given : str
-        Its parameters. A key may be among them, so it is never shown.
-    look : str
-        `package.module:name` of what returns, for `given`, a function that raises unless it can open a file, and
-        reads none of its rows; empty to skip the check.
-    needs : str
-        Packages that it imports besides those of `KERNEL`, with spaces between them.
+    `function` returns a `ReadFile` for `given`, among which may be a key, so that it is never shown. `look` returns a
+    function that raises unless it can open a file, and reads none of its rows; empty skips the check. `needs` names
+    packages that it imports besides those of `KERNEL`, with spaces between them.
     """
 
     function: str

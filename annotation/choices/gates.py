@@ -32,10 +32,7 @@ SHARED_GATE_FIELDS: Final = ("gate_epsilon", "texts_per_contributor", "gate_wind
 class GateChoice(Choice):
     """A gate: its mechanism and price, and what managers and annotators are told about it.
 
-    Attributes
-    ----------
-    charged_as : type of GateEvent
-        Class of the event of a run; it says what is proved beyond a single upload.
+    `charged_as` is the class of a run's event; it says what is proved beyond a single upload.
     """
 
     kind: ClassVar[Kind] = Kind.GATE

@@ -47,12 +47,8 @@ class BatchState:
 class BatchPolicy(ABC):
     """Rule that turns labels of a stream into updates: a function of slots and selections, never of labels.
 
-    Attributes
-    ----------
-    schedule : {"flsw", "flmb"}
-        Whether updates come at fixed slots or after a fixed number of selections, whose times show.
-    denominator : int or None
-        Set where selection is hidden: then every window makes an update and each divides by it.
+    `schedule` says whether updates come at fixed slots or after a fixed number of selections, whose times show. A
+    `denominator` is set where selection is hidden: then every window makes an update and each divides by it.
     """
 
     schedule: ClassVar[Literal["flsw", "flmb"]]
@@ -64,15 +60,7 @@ class BatchPolicy(ABC):
         return self.denominator is None
 
     def advance(self, state: BatchState, selected: NDArray[np.bool_]) -> tuple[BatchState, list[Batch]]:
-        """Take the decisions on the next slots and return the new state and the batches they close.
-
-        Parameters
-        ----------
-        state : BatchState
-            Where the stream stands.
-        selected : ndarray of bool, shape (n,)
-            The decisions on slots ``state.next_slot`` and following.
-        """
+        """Take the decisions on the slots from ``state.next_slot`` on; return the state and the batches they close."""
         batches: list[Batch] = []
         slots = state.next_slot + np.flatnonzero(selected)
         open_slots, closed, taken = state.open_slots, state.closed, 0
@@ -180,16 +168,6 @@ class WindowPolicy(PolicyChoice):
 class FixedBatches(BatchPolicy):
     """FLMB: update after every `length` selected records; the times of updates show.
 
-    Parameters
-    ----------
-    length : int
-        Records in a batch, >= 1; at least 50 where they feed noisy gradient steps.
-
-    Raises
-    ------
-    ValueError
-        If the length is below 1.
-
     References
     ----------
     .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with applications to
@@ -226,18 +204,8 @@ class Batches(WindowPolicy):
 class FixedWindows(BatchPolicy):
     """FLSW: update after every `length` slots, with whatever was selected in them, which stays hidden.
 
-    Parameters
-    ----------
-    length : int
-        Slots in a window, >= 1.
-    denominator : int
-        Every window, even an empty one, makes a noisy update divided by this public number, so that neither counts nor
-        times say anything. Labels that are not in when the window's update is due stay out. At least 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is below 1.
+    Every window, even an empty one, makes a noisy update divided by the public `denominator`, so that neither counts
+    nor times say anything. Labels that are not in when the window's update is due stay out.
 
     References
     ----------

@@ -24,11 +24,8 @@ ANNOTATOR: Final = "annotator"
 class RandomizerChoice(Choice):
     """Release of the consensus of each question.
 
-    Attributes
-    ----------
-    mechanism : type of ResponseMechanism or None
-        What draws responses; of its `charged_as` the event is, and the database takes responses under no other. None
-        declares answers to be no secret: nothing is drawn and nothing is charged.
+    `mechanism` draws responses; of its `charged_as` the event is, and the database takes responses under no other. None
+    declares answers to be no secret: nothing is drawn and nothing is charged.
     """
 
     kind: ClassVar[Kind] = Kind.RANDOMIZER

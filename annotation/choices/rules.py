@@ -57,26 +57,22 @@ TEXT_COLUMNS: Final = "text_columns"
 
 
 def features_of(settings: Mapping[str, Any]) -> int:
-    kept = _text_columns(settings)
-    if kept is not None:
-        return kept
-    if settings["data_kind"] != "table":
-        return int(settings["feature_dimension"])
-    columns = settings.get("columns") or []
-    return sum(len(column["categories"]) + 1 if "categories" in column else 1 for column in columns)
-
-
-def _text_columns(settings: Mapping[str, Any]) -> int | None:
-    """Return the columns that are kept of a table of vectors for texts; None where records do not go through one."""
+    if settings["data_kind"] == "table":
+        columns = settings.get("columns") or []
+        return sum(len(column["categories"]) + 1 if "categories" in column else 1 for column in columns)
+    # Texts that go through a table of vectors keep some of its columns.
     choice = chosen_of(Kind.FEATURES, settings) if settings["data_kind"] == "text" else None
-    declared = () if choice is None else choice.parameters()
-    return next((int(settings.get(TEXT_COLUMNS, kept.default)) for kept in declared if kept.name == TEXT_COLUMNS), None)
+    for kept in () if choice is None else choice.parameters():
+        if kept.name == TEXT_COLUMNS:
+            return int(settings.get(TEXT_COLUMNS, kept.default))
+    return int(settings["feature_dimension"])
 
 
 def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the rule each field breaks that only streams have, or that a stream breaks; empty where none is."""
     if settings.get("arrival", "pool") != "stream":
-        return _broken_in_a_pool(settings)
+        policy = chosen_policy(settings)
+        return {Kind.POLICY.key: _unknown(Kind.POLICY, settings)} if policy is None else policy.broken_by(settings)
     broken = _broken_shape(settings)
     choice = selection_choice(settings)
     known = choice is not None and "stream" in choice.sound.arrivals
@@ -97,11 +93,6 @@ def update_epsilon(settings: Mapping[str, Any]) -> float:
     if epsilon is None:
         raise ValueError(as_message("this model has no price of its own"))
     return epsilon
-
-
-def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
-    policy = chosen_policy(settings)
-    return {Kind.POLICY.key: _unknown(Kind.POLICY, settings)} if policy is None else policy.broken_by(settings)
 
 
 def _unknown(kind: Kind, settings: Mapping[str, Any]) -> str:
@@ -158,10 +149,7 @@ def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) ->
 class FoundInPool(Protocol):
     """A choice of features that are found in the pool; its price is declared as `features_epsilon`.
 
-    Attributes
-    ----------
-    no_start : str
-        Refusal of a start from labelled examples, which would come before the features.
+    `no_start` refuses a start from labelled examples, which would come before the features.
     """
 
     no_start: ClassVar[str]

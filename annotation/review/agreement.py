@@ -26,14 +26,8 @@ class Answer:
 class Comparison:
     """Result of a model over all answers.
 
-    Attributes
-    ----------
-    opinions : mapping of int to (int, float)
-        For each task the class the model takes it for, and its probability in [0, 1].
-    skills : mapping of int to float
-        For each person the share of their answers equal to the model's, in [0, 1].
-    alpha : float or None
-        Krippendorff's alpha, by the type of label: 1 where all agree, 0 for chance; None where no task has two answers.
+    `opinions` has the class of each task with its probability, `skills` the share of each person's answers equal to the
+    model's, `alpha` Krippendorff's alpha by the type of label: None where no task has two answers.
     """
 
     opinions: Mapping[int, tuple[int, float]]

@@ -17,14 +17,8 @@ LONGEST_SECONDS = 600
 class Group:
     """Questions that were asked with, or without, a suggestion.
 
-    Attributes
-    ----------
-    questions, differing : int
-        Questions with an answer, and those whose first answer is another class than the model's.
-    minutes : float or None
-        Median of the minutes from the question to its first answer; None where there is no answer.
-    minutes_low, minutes_high : float or None
-        95 % interval of that median from the order of the times; None where there are too few.
+    `differing` have a first answer of another class than the model's. `minutes` is the median from question to first
+    answer, with its 95 % interval from the order of the times; None where there are too few.
     """
 
     questions: int

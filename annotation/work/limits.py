@@ -68,18 +68,8 @@ Job = Callable[..., Iterator[Answer]]
 class Limits:
     """Limits of one job.
 
-    Parameters
-    ----------
-    memory : int
-        MiB of address space beyond what the interpreter has.
-    cpu : int
-        Seconds of processor time from one message to the next.
-    time : int
-        Seconds that the caller waits for a message.
-    size : int
-        Bytes of all messages together.
-    total : int
-        Seconds that the caller waits for all messages together.
+    MiB of `memory` beyond what the interpreter has, seconds of `cpu` from one message to the next, seconds that the
+    caller waits for one message (`time`) and for all (`total`), bytes of all messages together (`size`).
     """
 
     memory: int = 384
@@ -124,16 +114,8 @@ def reasons(limits: Limits) -> dict[Rule, Message]:
 def run(job: Job, file: BinaryIO, limits: Limits, /, **arguments: Any) -> Iterator[Answer]:
     """Yield the messages of a job that reads a file; closing the iterator kills it.
 
-    The place of `file` follows that of the job, so that progress can be told.
-
-    Raises
-    ------
-    LimitReached
-        If the job was killed.
-    InvalidUpload
-        If the job raised it.
-    SiteBusy
-        If a page looks at a file and others do so already.
+    The place of `file` follows that of the job, so that progress can be told. Raises what the job raised,
+    `LimitReached` if it was killed, `SiteBusy` if a page looks at a file and others do so already.
     """
     with contextlib.ExitStack() as stack:
         if limits.total <= LOOK.total:

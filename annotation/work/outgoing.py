@@ -36,20 +36,7 @@ class Target:
 
 
 def parse_target(url: str, *, allowed: Collection[str]) -> Target:
-    """Read an address that somebody typed.
-
-    Parameters
-    ----------
-    url : str
-        Must be https, of an allowed host, with neither credentials nor fragment.
-    allowed : collection of str
-        Hosts in lower case, or host:port for another port than 443.
-
-    Raises
-    ------
-    AddressRefused
-        If the address is none that may be sent to.
-    """
+    """Read a typed address: https, of an allowed host (or host:port), with neither credentials nor fragment."""
     if not url.isascii() or any(character <= " " or character in '\\"<>\x7f' for character in url):
         raise AddressRefused("The address has characters that do not belong into one.")
     try:
@@ -95,17 +82,8 @@ def addresses_of(target: Target) -> list[str]:
 def pinned_address(target: Target, *, loopback: str = "") -> str:
     """Resolve a target once and return the address to connect to.
 
-    Parameters
-    ----------
-    target : Target
-        From `parse_target`.
-    loopback : str
-        The one host:port of this machine that is allowed all the same; for tests of the site alone.
-
-    Raises
-    ------
-    AddressRefused
-        If the name does not resolve, or any of its addresses is private, loopback, link-local, reserved or multicast.
+    `AddressRefused` if the name does not resolve, or any address is private, loopback, link-local, reserved or
+    multicast; `loopback` is the one host:port of this machine that is allowed all the same, for tests of the site.
     """
     addresses = addresses_of(target)
     if loopback and target.name == loopback and all(is_loopback(one) for one in addresses):
@@ -133,12 +111,7 @@ def exchange(
 ) -> tuple[int, float, bytes]:
     """Ask once; return status, seconds to wait and content. All of it ends in time, however slowly bytes come.
 
-    Raises
-    ------
-    ReplyTooLong
-        If the answer goes on beyond `most_bytes`.
-    OSError, http.client.HTTPException
-        If nobody answers as a web server with the right certificate does.
+    `ReplyTooLong` if the answer goes on beyond `most_bytes`.
     """
     ends = time.monotonic() + seconds
     connection = _BoundedConnection(target, address, context, seconds)

@@ -31,19 +31,9 @@ class Teaching(StrEnum):
 class LabelType(FreeChoice):
     """Question annotators are asked about a record: storage of an answer, and agreement of several.
 
-    An answer is stored as one whole number. Two answers are the same if and only if their numbers are.
-
-    Attributes
-    ----------
-    widget : str
-        Template of the part of the label page in which the answer is given.
-    lists_classes : bool
-        Whether classes are an open list: found by typing where they are many, and further ones may come. The database
-        has the same rule (`classes.sql`).
-    coefficient : Coefficient
-        How far answers agree beyond chance.
-    teaches : Teaching
-        What a model learns from the answers.
+    An answer is one whole number; two answers are the same if and only if their numbers are. `widget` is the template
+    in which it is given. Where a type `lists_classes`, further ones may come and many are found by typing;
+    `classes.sql` has the same rule.
     """
 
     kind: ClassVar[Kind] = Kind.LABEL_TYPE
@@ -66,14 +56,9 @@ class LabelType(FreeChoice):
     def targets(
         self, choices: NDArray[np.int64], guesses: NDArray[np.int64] | None, *, n_classes: int
     ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-        """Return which answers teach a model anything, shape (n,), and what these teach it: the places of classes.
+        """Return which answers teach a model anything, shape (n,), and the places of the classes they teach.
 
-        Parameters
-        ----------
-        choices : ndarray of shape (n,)
-            Answers as they are stored.
-        guesses : ndarray of shape (n,) or None
-            Places of the classes that were asked about, None where none were.
+        `guesses` are the places of the classes that were asked about, None where none were.
         """
         return np.ones(len(choices), dtype=np.bool_), choices
 

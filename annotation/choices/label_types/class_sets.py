@@ -16,13 +16,7 @@ _MEMBER: Final = (1 << FAR_BITS) - 1
 
 
 def number_of(places: Iterable[int]) -> int:
-    """Return the number of a set of class positions; no class at all is 0.
-
-    Raises
-    ------
-    ValueError
-        If a position is out of range, or there are too many positions of which one is `NEAR` or above.
-    """
+    """Return the number of a set of class positions, 0 for no class; `ValueError` where it has none."""
     chosen = sorted(set(places))
     if chosen and not (chosen[0] >= 0 and chosen[-1] < MOST_CLASSES):
         raise ValueError(f"positions must lie in [0, {MOST_CLASSES}), got {chosen[0]} to {chosen[-1]}")
@@ -35,13 +29,7 @@ def number_of(places: Iterable[int]) -> int:
 
 
 def places_of(number: int) -> tuple[int, ...]:
-    """Return the class positions of a set, in increasing order.
-
-    Raises
-    ------
-    ValueError
-        If no set has that number.
-    """
+    """Return the class positions of a set, in increasing order; `ValueError` if no set has that number."""
     if 0 <= number < MARK:
         return tuple(place for place in range(number.bit_length()) if number >> place & 1)
     rest = number - MARK
@@ -53,13 +41,7 @@ def places_of(number: int) -> tuple[int, ...]:
 
 
 def set_members(numbers: Sequence[int] | NDArray[np.int64], n_classes: int) -> NDArray[np.bool_]:
-    """Return which classes each set holds, shape (n, n_classes).
-
-    Raises
-    ------
-    ValueError
-        If a set holds a class beyond `n_classes`.
-    """
+    """Return which classes each set holds, shape (n, n_classes); `ValueError` for a class beyond `n_classes`."""
     members = np.zeros((len(numbers), n_classes), dtype=np.bool_)
     for row, number in enumerate(numbers):
         places = places_of(int(number))

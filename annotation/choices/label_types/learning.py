@@ -24,12 +24,8 @@ NOT_LEARNED: Final[Mapping[Teaching, str]] = {
 class LearnsLabels(Choice):
     """Estimator of a project.
 
-    Attributes
-    ----------
-    learns : collection of Teaching
-        What answers must say for it to learn from them.
-    learns_responses : bool
-        Whether it learns from what was said through a randomiser, whose law it knows, or is no secret; that is free.
+    `learns` says what answers must say for it to learn from them. `learns_responses`: it learns from what was said
+    through a randomiser, whose law it knows, or is no secret; that is free.
     """
 
     kind: ClassVar[Kind] = Kind.ESTIMATOR

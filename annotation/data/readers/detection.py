@@ -93,13 +93,7 @@ class DetectedFile:
 def detect_file(
     file: BinaryIO, name: str, *, maximum_bytes: int, labelled: bool, reading: Mapping[str, Any] | None = None
 ) -> DetectedFile:
-    """Look at the beginning of a file; what `reading` says of it is taken for granted.
-
-    Raises
-    ------
-    InvalidUpload
-        If the file is damaged, empty or of a format that is not read.
-    """
+    """Look at the beginning of a file; what `reading` says of it is taken for granted."""
     given = dict(reading or {})
     shape, given = _shape(file, name, given, maximum_bytes)
     file.seek(0)
@@ -115,13 +109,7 @@ def detect_file(
 def labels_of(
     file: BinaryIO, name: str, *, column: str, reading: Mapping[str, Any], shape: FileShape, maximum_bytes: int
 ) -> Labels:
-    """Read one column of a public file and return its labels.
-
-    Raises
-    ------
-    InvalidUpload
-        If it holds more than 1,000 different values, which no column of classes does.
-    """
+    """Read one column of a public file and return its labels; refuse more than 1,000 different values."""
     file.seek(0)
     if shape.format is Format.IMAGES:
         return sorted_labels(next(run(look_at_images, file, Limits(), most=1))[0]["folders"])

@@ -59,19 +59,8 @@ def signing_hindrance(platform: str) -> Message | None:
 def believed(*, token: str, sent: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters that Prolific signed.
 
-    Parameters
-    ----------
-    token : str
-        As it stood in the address.
-    sent : mapping of str to str
-        The address's parameters by the platform's names; an empty one may be missing there, any other must be signed.
-
-    Raises
-    ------
-    ArrivalRefused
-        If the token is missing, forged, over, for another site, or about anybody or anything else.
-    ArrivalUnchecked
-        If it names a key that is not here yet.
+    An empty parameter may be missing in the token, any other must be signed. `ArrivalRefused` if the token is missing,
+    forged, over, for another site, or about anything else; `ArrivalUnchecked` if its key is not here yet.
     """
     if not token:
         raise ArrivalRefused(NOT_SIGNED)

@@ -143,12 +143,8 @@ def keep_lease(row: LeasedWork) -> Iterator[Lease]:
 class Ending:
     """End of an attempt without a result; kinds of work override what differs for them.
 
-    Attributes
-    ----------
-    maximum : int
-        Attempts that may end in a killed worker before the row fails, >= 1.
-    refusals : tuple of exception types
-        What fails the row with its own words: nothing is wrong with the program.
+    After `maximum` attempts that ended in a killed worker the row fails. A refusal fails it with its own words: nothing
+    is wrong with the program.
     """
 
     maximum: int = MAXIMUM_ATTEMPTS
