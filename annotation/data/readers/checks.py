@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.base import NamesSeveral
 from dpal.reading.cells import (
     EMPTY,
     NOT_TEXT,
@@ -21,7 +20,7 @@ from dpal.reading.cells import (
     read_contributor,
     read_text,
 )
-from dpal.reading.rows import BadRow, Layout, RawBatch, RowBatch
+from dpal.reading.rows import BadRow, Layout, NamesSeveral, RawBatch, RowBatch
 from privacy.wording import as_message
 
 MAXIMUM_OWNER_LENGTH = 1_000

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from annotation.choices.label_types.base import NamesSeveral
 from annotation.data.readers.checks import owners_columns, read_owner_cell, stored_label
 from annotation.errors import InvalidUpload
 from annotation.work.limits import LOOK, WHOLE, Answer, LimitReached, Rule, run
 from dpal.reading.cells import BadCell
-from dpal.reading.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
+from dpal.reading.rows import BadRow, FirstRows, KeptPicture, Layout, NamesSeveral, RowBatch
 from privacy.wording import as_message, message_from, message_of
 
 FORMATS = ("PNG", "JPEG", "WEBP")
