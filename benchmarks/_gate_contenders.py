@@ -15,9 +15,9 @@ from privacy.gate.cardinality import Cardinality
 from privacy.gate.count_min import CountMinSketch
 from privacy.gate.counting import CountingGate
 from privacy.gate.hashing import coins, hash_texts
-from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
+from privacy.gate.kanonymity import KAnonymityGate
 from privacy.gate.normalizers import normalize_text
-from privacy.gate.table import CountTable
+from privacy.gate.threshold import ThresholdGate
 
 KEY = bytes(range(32))
 RECORD_GATE = KAnonymityGate(K, RATE)
@@ -49,8 +49,8 @@ class Stopwatch:
 
 
 class Ours:
-    def __init__(self, *, exact: bool) -> None:
-        self.counts = CountTable() if exact else CountMinSketch(2**20, 4)
+    def __init__(self) -> None:
+        self.counts = CountMinSketch(2**20, 4)
         self.cardinality = Cardinality(14)
 
     def update(self, texts: pa.Array) -> None:
@@ -137,14 +137,6 @@ def run_checked_gate(batches: Iterator[pa.RecordBatch], watch: Stopwatch) -> dic
     }
 
 
-def run_counter(batches: Iterator[pa.RecordBatch], watch: Stopwatch) -> dict[str, Any]:
-    counts: Counter[str] = Counter()
-    for batch in batches:
-        with watch:
-            counts.update(batch.column("text").to_pylist())
-    return {"passed": sum(count >= K for count in counts.values())}
-
-
 def run_apache_contributors(batches: Iterator[pa.RecordBatch], watch: Stopwatch) -> dict[str, Any]:
     """Count distinct contributors: pairs in a set, new ones into the count-min sketch."""
     sketch, seen = Apache(), set()
@@ -174,7 +166,7 @@ def run_duckdb(batches: Iterator[pa.RecordBatch], watch: Stopwatch) -> dict[str,
 
 def run_ours_list(batches: Iterator[pa.RecordBatch], watch: Stopwatch) -> dict[str, Any]:
     """Take Python lists, as a caller without Arrow has them."""
-    sketch = Ours(exact=False)
+    sketch = Ours()
     for batch in batches:
         texts = batch.column("text").to_pylist()
         with watch:
@@ -183,16 +175,14 @@ def run_ours_list(batches: Iterator[pa.RecordBatch], watch: Stopwatch) -> dict[s
 
 
 CONTENDERS: dict[str, Callable] = {
-    "ours_sketch_arrow": run_sketches(lambda: Ours(exact=False), lambda texts: texts, timed_conversion=True),
+    "ours_sketch_arrow": run_sketches(Ours, lambda texts: texts, timed_conversion=True),
     "apache_arrow": run_sketches(Apache, lambda texts: texts.to_pylist(), timed_conversion=True),
-    "ours_table_arrow": run_sketches(lambda: Ours(exact=True), lambda texts: texts, timed_conversion=True),
     "apache_list": run_sketches(Apache, lambda texts: texts.to_pylist(), timed_conversion=False),
     "record_gate": run_gate(RECORD_GATE),
     "contributor_gate": run_gate(CONTRIBUTOR_GATE),
     "threshold_gate": run_gate(ThresholdGate(1.0, 1e-6)),
     "threshold_gate_contributors": run_gate(ThresholdGate(1.0, 1e-6, "contributor", CAP, floor=10)),
     "apache_contributors": run_apache_contributors,
-    "counter": run_counter,
     "duckdb": run_duckdb,
     "checked_gate": run_checked_gate,
     "ours_sketch_list": run_ours_list,

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 VOCABULARY, PEOPLE, BATCH_ROWS, K, RATE, CAP = 400_000, 200_000, 500_000, 14, 0.25, 5
-WORDS = (
+WORDS = [
     "play",
     "stop",
     "next",
@@ -18,7 +18,7 @@ WORDS = (
     "kitchen",
     "lights",
     "music",
-)
+]
 
 
 class Data:

@@ -1,4 +1,4 @@
-"""Counts of 5 M short queries beside Apache DataSketches, Counter, DuckDB and Postgres, each in its own process.
+"""Counts of 5 M short queries beside Apache DataSketches and DuckDB, each in its own process.
 
 Limits, in processor seconds: sketches at least 5 times Apache's from Arrow and 2.5 times from a list; the contributor
 gate at least 1.2 times Apache's count-min behind a set of pairs; estimates never under the truth; no text let out that
@@ -11,17 +11,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from _gate_contenders import CONTENDERS, KEY, RECORD_GATE, Stopwatch
-from _gate_data import BATCH_ROWS, VOCABULARY, Data, K
+from _gate_contenders import CONTENDERS, Stopwatch
+from _gate_data import BATCH_ROWS, VOCABULARY, Data
 
 ARROW_LIMIT, LIST_LIMIT, CONTRIBUTOR_LIMIT, LINEAR_LIMIT = 5, 2.5, 1.2, 1.2
 
@@ -52,84 +46,6 @@ def run_apart(name: str, rows: int, vocabulary: int = VOCABULARY) -> dict[str, A
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def run_postgres(rows: int) -> dict[str, Any]:
-    import psycopg
-
-    from dpal_site.embedded.postgres import EmbeddedPostgres
-
-    data = Data(VOCABULARY)
-    with tempfile.TemporaryDirectory(prefix="dpal-gate-") as folder:
-        Path(folder).chmod(0o711)
-        postgres = EmbeddedPostgres(Path(folder) / "postgres", durable=False)
-        postgres.start()
-        try:
-            with psycopg.connect(postgres.url(), autocommit=True) as connection:
-                connection.execute("CREATE UNLOGGED TABLE query (text text)")
-                copied = 0.0
-                for number in range(rows // BATCH_ROWS):
-                    block = "\n".join(data.batch(number).column("text").to_pylist())
-                    start = time.perf_counter()
-                    with connection.cursor().copy("COPY query FROM STDIN") as copy:
-                        copy.write(block + "\n")
-                    copied += time.perf_counter() - start
-                start = time.perf_counter()
-                query = "SELECT count(*) FROM (SELECT text FROM query GROUP BY text HAVING count(*) >= %s) passed"
-                row = connection.execute(query, [K]).fetchone()
-                grouped = time.perf_counter() - start
-                plan = connection.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + query, [K]).fetchone()[0][0]["Plan"]
-        finally:
-            postgres.stop()
-    memory, disk = plan_mib(plan, "Memory"), plan_mib(plan, "Disk")
-    return {
-        "copy_seconds": round(copied, 3),
-        "group_seconds": round(grouped, 3),
-        "group_memory_mib": round(memory, 1),
-        "group_disk_mib": round(disk, 1),
-        "passed": row[0],
-    }
-
-
-def plan_mib(node: dict[str, Any], kind: str) -> float:
-    hashed = {"Memory": "Peak Memory Usage", "Disk": "Disk Usage"}[kind]
-    places = [node, *node.get("Workers", [])]
-    kib = sum(place.get(hashed, 0) for place in places)
-    kib += sum(place.get("Sort Space Used", 0) for place in places if place.get("Sort Space Type") == kind)
-    return kib / 1024 + sum(plan_mib(child, kind) for child in node.get("Plans", []))
-
-
-def collect_part(files: list[str], first_record: int) -> bytes:
-    batches = (pa.ipc.open_stream(path).read_next_batch() for path in files)
-    part = RECORD_GATE.collect(batches, key=KEY, first_record=first_record)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, part.schema) as writer:
-        writer.write_table(part)
-    return sink.getvalue().to_pybytes()
-
-
-def run_workers(rows: int) -> dict[str, Any]:
-    data, found = Data(VOCABULARY), {}
-    with tempfile.TemporaryDirectory(prefix="dpal-gate-") as folder:
-        files = []
-        for number in range(rows // BATCH_ROWS):
-            batch = data.batch(number)
-            files.append(str(Path(folder) / f"{number}.arrow"))
-            with pa.ipc.new_stream(files[-1], batch.schema) as writer:
-                writer.write_batch(batch)
-        outputs = []
-        for workers in (1, 2):
-            parts = [part.tolist() for part in np.array_split(np.array(files), workers)]
-            starts = np.cumsum([0, *(len(part) * BATCH_ROWS for part in parts)]).tolist()
-            with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-                list(pool.map(collect_part, [[]] * workers, [0] * workers))
-                start = time.perf_counter()
-                digests = pool.map(collect_part, parts, starts)
-                tables = [pa.ipc.open_stream(digest).read_all() for digest in digests]
-                outputs.append(RECORD_GATE.decide(tables, key=KEY))
-                found[f"wall_seconds_{workers}"] = round(time.perf_counter() - start, 3)
-        found["equal"] = outputs[0].equals(outputs[1])
-    return found
-
-
 def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
     return min(runs, key=lambda run: run["cpu_seconds"])
 
@@ -153,8 +69,6 @@ def main() -> int:
     # Taken in turns, so that what else the machine does meets all of them.
     runs = [{name: run_apart(name, arguments.rows) for name in names} for _ in range(arguments.repeats)]
     report |= {name: best([run[name] for run in runs]) for name in names}
-    report["postgres"] = run_postgres(arguments.rows)
-    report["workers"] = run_workers(arguments.rows)
     # Both sizes in turns as well: a machine that slows down between one size and the next looks like a curve.
     scaled = [{rows: run_apart("record_gate", rows) for rows in arguments.scale} for _ in range(arguments.repeats)]
     for rows in arguments.scale:
@@ -172,7 +86,7 @@ def limits(report: dict[str, Any], scale: list[int]) -> bool:
         return round(report[peer]["cpu_seconds"] / report[ours]["cpu_seconds"], 2)
 
     broken = report["checked_gate"]["false_admits"] + report["checked_gate"]["missed"] > 0
-    broken |= report["ours_sketch_arrow"]["under_the_truth"] > 0 or not report["workers"]["equal"]
+    broken |= report["ours_sketch_arrow"]["under_the_truth"] > 0
     if "apache_arrow" in report:
         report["times_apache_from_arrow"] = ratio("apache_arrow", "ours_sketch_arrow")
         report["times_apache_from_a_list"] = ratio("apache_list", "ours_sketch_list")
