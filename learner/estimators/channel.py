@@ -85,31 +85,38 @@ class ChannelClassifier(BaseEstimator):  # type: ignore[misc]
         moved : LinearModel, optional
             What `adapt_to_texts` made of the prior and these texts, where it is known already.
         """
-        classes = self._checked_classes()
+        self.parameters_: dict[str, Any] = self.public_parameters(X, texts=texts, weights=weights, moved=moved)
+        chances = checked_likelihoods(likelihoods, len(self.parameters_["rows"]), len(self.classes))
+        found = fit_channel(self.parameters_, chances)
+        self.regularization_, self.strengths_ = found.regularization, found.strengths
+        self.log_likelihood_ = found.log_likelihood
+        self.model_ = LinearModel(found.weights.coef, found.weights.intercept, tuple(self.classes), "softmax")
+        return self
+
+    def public_parameters(
+        self,
+        X: NDArray[np.floating],
+        *,
+        texts: NDArray[np.floating] | None = None,
+        weights: NDArray[np.floating] | None = None,
+        moved: LinearModel | None = None,
+    ) -> dict[str, Any]:
+        """Return all that a fit reads beside the responses; parameters are those of `fit`."""
+        self._check_classes()
         rows = checked_rows(X, np.shape(X)[1] if np.ndim(X) == 2 else 0)
-        chances = np.asarray(likelihoods, dtype=np.float64)
-        if chances.shape != (len(rows), len(classes)):
-            raise ValueError(f"likelihoods must have shape {(len(rows), len(classes))}, got {chances.shape}")
-        if not (np.isfinite(chances).all() and (chances >= 0).all() and (chances.max(axis=1) > 0).all()):
-            raise ValueError("likelihoods must be finite numbers >= 0, and not all 0 for a question")
         public = rows if texts is None else checked_rows(texts, rows.shape[1])
         counts = checked_weights(weights if texts is not None else None, len(public))
         centre, scale = middle_of(public, counts)
         priors = self._priors(None if texts is None else public, counts, moved)
-        self.parameters_: dict[str, Any] = {
+        return {
             "rows": rows,
             "priors": [scored(each) for each in priors],
             "centre": centre,
             "scale": scale,
             "regularization": None if self.regularization is None else float(self.regularization),
         }
-        found = fit_channel(self.parameters_, chances)
-        self.regularization_, self.strengths_ = found.regularization, found.strengths
-        self.log_likelihood_ = found.log_likelihood
-        self.model_ = LinearModel(found.weights.coef, found.weights.intercept, classes, "softmax")
-        return self
 
-    def _checked_classes(self) -> tuple[str, ...]:
+    def _check_classes(self) -> None:
         classes = tuple(self.classes)
         if len(classes) < 2 or len(set(classes)) != len(classes):
             raise ValueError(f"classes must be distinct, at least two, got {len(classes)}")
@@ -119,7 +126,6 @@ class ChannelClassifier(BaseEstimator):  # type: ignore[misc]
             raise ValueError("the prior must be a softmax model, whose scores add up with weights")
         if self.regularization is not None and not 0 < self.regularization < np.inf:
             raise ValueError(f"regularization must be > 0 and finite, got {self.regularization}")
-        return classes
 
     def _priors(
         self, texts: NDArray[np.float64] | None, counts: NDArray[np.float64], moved: LinearModel | None
@@ -129,6 +135,16 @@ class ChannelClassifier(BaseEstimator):  # type: ignore[misc]
         if texts is None:
             return [self.prior]
         return [self.prior, moved or adapt_to_texts(self.prior, texts, counts)]
+
+
+def checked_likelihoods(likelihoods: NDArray[np.floating], n: int, n_classes: int) -> NDArray[np.float64]:
+    """Return the probabilities of n responses, refusing what no response has."""
+    chances = np.asarray(likelihoods, dtype=np.float64)
+    if chances.shape != (n, n_classes):
+        raise ValueError(f"likelihoods must have shape {(n, n_classes)}, got {chances.shape}")
+    if n and not (np.isfinite(chances).all() and (chances >= 0).all() and (chances.max(axis=1) > 0).all()):
+        raise ValueError("likelihoods must be finite numbers >= 0, and not all 0 for a question")
+    return chances
 
 
 def scored(model: LinearModel) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any, Final, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpal.recompute.pick import GRID, place_of, weights_between
-from dpal.recompute.transcript import Transcript, Weights
+from dpal.recompute.pick import GRID, picked
+from dpal.recompute.transcript import Session, Transcript, Weights
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import NORM_SLACK
@@ -18,8 +18,9 @@ from privacy.accounting.event import Event
 from privacy.accounting.pick import PickedFitEvent, picked_fit_event
 from privacy.accounting.steps import GradientStepsEvent
 from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON, SumsEvent
-from privacy.mechanisms.pick import bar_of, release_counts, right_answers
+from privacy.mechanisms.pick import bar_of, pick_queries
 from privacy.mechanisms.randomness import random_source
+from privacy.mechanisms.session import MeasuringSession
 
 # Of the price, what the pick gets: of the squared ratio of sensitivity to noise, or of epsilon.
 SHARE: Final = 0.1
@@ -81,31 +82,31 @@ class PickedFit:
         if self.before is None:
             return self
         declared = inner.get_params()
-        before = Weights(self.before.coef, self.before.intercept, self.before.multiclass)
-        candidates = weights_between(before, Weights(inner.coef_, inner.intercept_, inner.multiclass))
-        places = (labels[:, None] == np.asarray(declared["classes"])).argmax(axis=1)
-        right = right_answers(
+        queries = pick_queries(
             rows,
-            places,
-            [(model.coef, model.intercept) for model in candidates],
+            (labels[:, None] == np.asarray(declared["classes"])).argmax(axis=1),
+            event,
             norm_bound=declared["norm_bound"] * (1 + NORM_SLACK),
+            rng=random_source(declared["random_state"]),
         )
-        answer, bar = release_counts(right, event, rng=random_source(declared["random_state"])), bar_of(event)
-        picked = candidates[place_of(answer, bar)]
-        self.coef_, self.intercept_ = picked.coef, picked.intercept
-        self.multiclass = cast(Multiclass, picked.multiclass)
-        self.transcript_ = self._with_pick(inner, before, answer, bar, event.scale)
+        session, public = MeasuringSession(queries), self._public(inner, self.before, event)
+        weights = self._pick(public, session)
+        self.coef_, self.intercept_ = weights.coef, weights.intercept
+        self.multiclass = cast(Multiclass, weights.multiclass)
+        self.transcript_ = Transcript("picked", public, (*inner.transcript_.answers, *session.record))
         return self
 
+    def _pick(self, public: dict[str, Any], session: Session) -> Weights:
+        """Return the weights that the answer of a session picks."""
+        fitted = Weights(self.fit_.coef_, self.fit_.intercept_, self.fit_.multiclass)
+        return picked(public, fitted, session)
+
     @staticmethod
-    def _with_pick(
-        inner: PrivateEstimator, before: Weights, answer: NDArray[np.float64], bar: float, scale: float
-    ) -> Transcript:
+    def _public(inner: PrivateEstimator, before: LinearModel, event: PickedFitEvent) -> dict[str, Any]:
         made = inner.transcript_
-        public = {"program": made.program, "fit": made.parameters, "bar": bar, "multiclass": before.multiclass}
-        public |= {"coef": before.coef, "intercept": before.intercept, "fit_multiclass": inner.multiclass}
-        counted = ("right_answers", float(len(answer)) ** 0.5, scale, answer)
-        return Transcript("picked", public, (*made.answers, counted))
+        public = {"program": made.program, "fit": made.parameters, "bar": bar_of(event)}
+        public |= {"coef": before.coef, "intercept": before.intercept, "multiclass": before.multiclass}
+        return public | {"fit_multiclass": inner.multiclass}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return self.estimator.get_params(deep)

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from dpal.recompute.channel import channel
-from dpal.recompute.transcript import Recorded, Transcript
+from dpal.recompute.transcript import Session, Transcript, Weights
 from learner.estimators.adaptation import adapt_to_texts
-from learner.estimators.channel import ChannelClassifier, scored
+from learner.estimators.channel import ChannelClassifier, checked_likelihoods, scored
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
@@ -19,6 +19,7 @@ from privacy.accounting.events import AnswersEvent, PostProcessingEvent
 from privacy.choices import Sound
 from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
 from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.mechanisms.session import Measurement, MeasuringSession, Queries
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -89,16 +90,9 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Say the class of each row at random, as often as the event pays for, and learn from what was said."""
         rng = random_source(self.random_state)
-        rows, truth = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.int64)
-        if self.answers is None:
-            return self.fit_responses(rows, np.eye(len(self.classes))[truth])
-        kept = np.ones((len(truth), len(self.classes)), dtype=np.bool_)
-        likelihoods = np.ones(kept.shape)
-        for _time in range(self.answers.randomizations):
-            said = self.response.release(truth, kept, rng=rng)
-            likelihoods = likelihoods * self.response.likelihoods(said, kept)
-        self.fit_responses(rows, likelihoods)
-        self.simulated_ = rng.simulated
+        truth = np.asarray(y, dtype=np.int64)
+        self._fit(np.asarray(X, dtype=np.float64), {"responses": lambda: self._said(truth, rng)})
+        self.simulated_ = rng.simulated and self.answers is not None
         return self
 
     def fit_responses(
@@ -120,25 +114,59 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
         texts, weights : ndarray, shapes (m, d) and (m,), optional
             Everything that passed the gate, and how often each was said.
         """
-        chances = np.asarray(likelihoods, dtype=np.float64).reshape(-1, len(self.classes))
-        if len(X):
-            names = self.prior.classes if self.prior is not None else tuple(map(str, self.classes))
-            fitted = ChannelClassifier(classes=names, prior=self.prior)
-            model = fitted.fit(X, chances, texts=texts, weights=weights).model_
-            self.coef_, self.intercept_, public = model.coef, model.intercept, fitted.parameters_
-        else:
-            public = self._public_of_nothing(np.shape(X)[1], texts, weights)
-            found = channel(public, Recorded([("responses", 0.0, 0.0, chances)]), lambda done, total: None)
-            self.coef_, self.intercept_ = found.coef, found.intercept
+        n_classes = len(self.classes)
+        chances = checked_likelihoods(np.reshape(likelihoods, (-1, n_classes)), len(X), n_classes)
+        return self._fit(X, {"responses": lambda: self._measured(chances)}, texts=texts, weights=weights)
+
+    def _fit(
+        self,
+        X: NDArray[np.floating],
+        queries: Queries,
+        *,
+        texts: NDArray[np.floating] | None = None,
+        weights: NDArray[np.floating] | None = None,
+    ) -> Self:
+        session, public = MeasuringSession(queries), self._public(X, texts, weights)
+        found = self._learn(public, session)
+        self.coef_, self.intercept_ = found.coef, found.intercept
+        self.transcript_ = Transcript("channel", public, tuple(session.record))
+        return self
+
+    def _learn(self, public: dict[str, Any], session: Session) -> Weights:
+        """Return the weights that the responses of a session lead to."""
+        return channel(public, session, lambda done, total: None)
+
+    def _said(self, truth: NDArray[np.int64], rng: RandomSource) -> Measurement:
+        """Return what is said of true classes, drawn as often as the event pays for."""
+        if self.answers is None:
+            return self._measured(np.eye(len(self.classes))[truth])
+        kept = np.ones((len(truth), len(self.classes)), dtype=np.bool_)
+        likelihoods = np.ones(kept.shape)
+        for _time in range(self.answers.randomizations):
+            said = self.response.release(truth, kept, rng=rng)
+            likelihoods = likelihoods * self.response.likelihoods(said, kept)
+        return self._measured(likelihoods)
+
+    def _measured(self, likelihoods: NDArray[np.float64]) -> Measurement:
         # A loss of epsilon for one answer replaced by another, as noise of this scale has.
         scale = 0.0 if self.answers is None else 1 / self.answers.epsilon_once
-        self.transcript_ = Transcript("channel", public, [("responses", 1.0, scale, chances)])
-        return self
+        return Measurement("responses", 1.0, scale, likelihoods)
+
+    def _public(
+        self,
+        X: NDArray[np.floating],
+        texts: NDArray[np.floating] | None,
+        weights: NDArray[np.floating] | None,
+    ) -> dict[str, Any]:
+        """Return what is known without any answer."""
+        if not len(X):
+            return self._public_of_nothing(np.shape(X)[1], texts, weights)
+        names = self.prior.classes if self.prior is not None else tuple(map(str, self.classes))
+        return ChannelClassifier(classes=names, prior=self.prior).public_parameters(X, texts=texts, weights=weights)
 
     def _public_of_nothing(
         self, dimension: int, texts: NDArray[np.floating] | None, weights: NDArray[np.floating] | None
     ) -> dict[str, Any]:
-        """Return what is known without any answer."""
         priors = []
         if self.prior is not None:
             moved = self.prior if texts is None or not len(texts) else adapt_to_texts(self.prior, texts, weights)

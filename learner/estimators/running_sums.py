@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.base import Teaching
 from dpal.recompute.running_sums import RunningTotal
-from dpal.recompute.sums import NoisySums, best_model, released_sums
-from dpal.recompute.transcript import Transcript, Weights, packed, unpacked
+from dpal.recompute.sums import best_model, released_sums
+from dpal.recompute.transcript import Session, Transcript, Weights, packed, unpacked
 from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import prior_weights, refuse_longer_rows
@@ -23,7 +23,7 @@ from privacy.arrays import Array
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource, random_source
 from privacy.mechanisms.running_sums import running_queries
-from privacy.mechanisms.session import Measurement, MeasuringSession, public_seed
+from privacy.mechanisms.session import Measurement, MeasuringSession, Queries, public_seed
 from privacy.mechanisms.sums import FloatRows, Members
 from privacy.wording import gettext_noop as _
 
@@ -135,7 +135,9 @@ class RunningSums(StreamingLinearClassifier):
         """
         if len(batches) != self._total.place + 1:
             raise ValueError(f"the epoch waits for {self._total.place + 1} batches, got {len(batches)}")
-        self._total = self._total.after(self._release(batches), self._parameters())
+        session = MeasuringSession(self._queries(batches))
+        self._total = self._learn(self._parameters(), session)
+        self._record += session.record
         self.updates_ += 1
         self._model = None
         return self
@@ -218,12 +220,14 @@ class RunningSums(StreamingLinearClassifier):
         public = self._parameters()
         return best_model(public, self._total.sums(public), self._seed.answer)[1]
 
-    def _release(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> NoisySums:
+    def _learn(self, public: dict[str, Any], session: Session) -> RunningTotal:
+        """Return the total with what a session answers of another release."""
+        return self._total.after(released_sums(public, session), public)
+
+    def _queries(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> Queries:
+        """Return the measured queries that a release may ask of rows and labels."""
         read = [self._batch(*batch) for batch in batches]
-        session = MeasuringSession(running_queries(read, self.privacy_event_, rng=self._source))
-        released = released_sums(self._parameters(), session)
-        self._record += session.record
-        return released
+        return running_queries(read, self.privacy_event_, rng=self._source)
 
     def _parameters(self) -> dict[str, Any]:
         return {

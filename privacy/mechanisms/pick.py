@@ -10,6 +10,7 @@ from privacy.accounting.pick import PickedFitEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows
+from privacy.mechanisms.session import Measurement, Queries
 from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
 from privacy.mechanisms.top_c import select_top_c
 
@@ -91,3 +92,24 @@ def release_counts(right: NDArray[np.int64], event: PickedFitEvent, *, rng: Rand
     # Parts of a power of two are exact floats in [0, 1].
     whole = 2 ** max(1, int(counts.max())).bit_length()
     return select_top_c(counts / whole, picks=1, scale=event.scale * whole, rng=rng).astype(np.float64)
+
+
+def pick_queries(
+    rows: NDArray[np.floating],
+    places: NDArray[np.int64],
+    event: PickedFitEvent,
+    *,
+    norm_bound: float,
+    rng: RandomSource,
+) -> Queries:
+    """Return the query of a pick: `right_answers` of public models, as `release_counts` releases them.
+
+    Parameters are those of `right_answers` and `release_counts`.
+    """
+
+    def counted(models: Sequence[tuple[Array, Array]]) -> Measurement:
+        right = right_answers(rows, places, models, norm_bound=norm_bound)
+        answer = release_counts(right, event, rng=rng)
+        return Measurement("right_answers", math.sqrt(len(answer)), event.scale, answer)
+
+    return {"right_answers": counted}

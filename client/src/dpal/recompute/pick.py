@@ -15,8 +15,9 @@ def picked(parameters: Mapping[str, Any], fitted: Weights, session: Session) -> 
     """Return the candidate that was picked: by noisy differences that pass a bar, or by the number that was drawn."""
     fitted = Weights(fitted.coef, fitted.intercept, str(parameters["fit_multiclass"]))
     before = Weights(parameters["coef"], parameters["intercept"], str(parameters["multiclass"]))
-    answer = session.ask("right_answers")
-    return weights_between(before, fitted)[place_of(answer, float(parameters["bar"]))]
+    candidates = weights_between(before, fitted)
+    answer = session.ask("right_answers", [(each.coef, each.intercept) for each in candidates])
+    return candidates[place_of(answer, float(parameters["bar"]))]
 
 
 def place_of(answer: Array, bar: float) -> int:

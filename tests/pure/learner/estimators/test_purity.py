@@ -1,13 +1,15 @@
 """Weights are made of noisy answers alone: while these are held, other rows and another number of them move nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpal.errors import NotGenuine
 from dpal.recompute import recompute, recomputed
 from dpal.recompute.sums import NoisySums
-from dpal.recompute.transcript import Transcript
-from learner.estimators import pick, running_sums
+from dpal.recompute.transcript import Transcript, Weights
+from learner.estimators import pick, randomized_answers, running_sums
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.pick import PickedFit
@@ -19,10 +21,11 @@ from learner.linear_model import LinearModel
 from learner.papers.ghassemi_curves import PrivateHuberSVM
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms import gradient_steps, sums
+from privacy.mechanisms import pick as pick_mechanism
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomized_response import RandomizedResponse
-from privacy.mechanisms.session import Measurement
+from privacy.mechanisms.session import Measurement, MeasuringSession
 
 RELEASES = (DiscreteGaussian, DiscreteLaplace, EuclideanNoise)
 PRIOR = LinearModel(np.linspace(-1, 1, 12).reshape(3, 4), np.zeros(3), ("a", "b", "c"), "softmax")
@@ -197,11 +200,80 @@ class RowCountInMinimisers(PrivateLogisticRegression):
         return self
 
 
-class BatchSizeInRunningSums(Streamed):
-    def _release(self, batches):
-        released = super()._release(batches)
-        released.class_sums[:] += 1e-3 * len(batches[0][0])
-        return released
+class PeekingSums(Streamed):
+    """A stream in which faults are planted."""
+
+    def _queries(self, batches):
+        self.peeked_ = batches[0][0]
+        return super()._queries(batches)
+
+
+class BatchSizeInRunningSums(PeekingSums):
+    def _learn(self, public, session):
+        total = super()._learn(public, session)
+        total.current[-1] += 1e-3 * len(self.peeked_)
+        return total
+
+
+class RowLengthInRunningSums(PeekingSums):
+    def _parameters(self):
+        return {**super()._parameters(), "row_norm": 1.0 + np.linalg.norm(getattr(self, "peeked_", 0.0))}
+
+
+class RunningSumsStopEarlyOnRows(PeekingSums):
+    def _learn(self, public, session):
+        if len(self.peeked_) >= 50:
+            return super()._learn(public, session)
+        return replace(self._total, place=self._total.place + 1)
+
+
+class ExactRunningSums(PeekingSums):
+    def _queries(self, batches):
+        queries, (rows, labels) = super()._queries(batches), batches[0]
+
+        def class_sums():
+            measured = queries["class_sums"]()
+            self._leak(measured.answer, rows, labels)
+            return measured
+
+        return {**queries, "class_sums": class_sums}
+
+
+class RunningClassCountsWithoutNoise(ExactRunningSums):
+    def _leak(self, answer, rows, labels):
+        answer[:, -1] = self.intercept_scaling * np.bincount(labels, minlength=3)
+
+
+class RunningRowSumWithoutNoise(ExactRunningSums):
+    def _leak(self, answer, rows, labels):
+        answer[0, :-1] = rows.sum(axis=0)
+
+
+class PeekingPick(PickedFit):
+    """A pick in which faults are planted."""
+
+    def fit(self, X, y):
+        self.peeked_ = X
+        return super().fit(X, y)
+
+
+class RowCountInPick(PeekingPick):
+    def _pick(self, public, session):
+        weights = super()._pick(public, session)
+        weights.coef[:] += 1e-3 * len(self.peeked_)
+        return weights
+
+
+class BarOfTrueRows(PeekingPick):
+    def _pick(self, public, session):
+        return super()._pick({**public, "bar": 1e9 / (1 + len(self.peeked_)) ** 9}, session)
+
+
+class PickStopsEarlyOnRows(PeekingPick):
+    def _pick(self, public, session):
+        if len(self.peeked_) >= 50:
+            return super()._pick(public, session)
+        return Weights(public["coef"], public["intercept"], public["multiclass"])
 
 
 @pytest.mark.parametrize("fault", [ClassCountsWithoutNoise, RowSumWithoutNoise])
@@ -211,15 +283,32 @@ def test_sums_without_noise_are_found(fault):
 
 def test_a_pick_by_counts_without_noise_is_found(monkeypatch):
     exact = lambda right, event, *, rng: (right[1:] - right[0]).astype(float)  # noqa: E731
-    monkeypatch.setattr(pick, "release_counts", exact)
+    monkeypatch.setattr(pick_mechanism, "release_counts", exact)
     monkeypatch.setattr(pick, "bar_of", lambda event: 1e-3)
     before = LinearModel(-PRIOR.coef, np.zeros(3), PRIOR.classes, "softmax")
     assert not is_pure(lambda: PickedFit(PrivateSums(20.0, classes=[0, 1, 2], random_state=3), before))
 
 
-@pytest.mark.parametrize("fault", [RowCountInMinimisers, BatchSizeInRunningSums])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RowCountInMinimisers,
+        BatchSizeInRunningSums,
+        RowLengthInRunningSums,
+        RunningSumsStopEarlyOnRows,
+        RunningClassCountsWithoutNoise,
+        RunningRowSumWithoutNoise,
+    ],
+)
 def test_what_other_estimators_learn_beside_their_answers_is_found(fault):
     assert not is_pure(lambda: fault(2.0, classes=[0, 1, 2], random_state=3))
+
+
+@pytest.mark.parametrize("fault", [RowCountInPick, BarOfTrueRows, PickStopsEarlyOnRows])
+def test_what_a_pick_learns_beside_its_answers_is_found(fault):
+    made = lambda kind: kind(PrivateSums(20.0, classes=[0, 1, 2], random_state=3), PRIOR)  # noqa: E731
+    assert not is_pure(lambda: made(fault))
+    assert is_pure(lambda: made(PeekingPick))
 
 
 @pytest.mark.parametrize("fault", [RowCountInWeights, StepLengthOfTrueRows, CentreOfTrueRows, StopsEarlyOnRows])
@@ -243,8 +332,8 @@ def models_of_responses(fit):
         return [fit(rows, each) for each in (answers, np.zeros_like(answers))]
 
 
-def answering():
-    return RandomizedAnswersClassifier(RandomizedAnswersEvent(2.0, 3, randomizations=2), classes=[0, 1, 2])
+def answering(kind=RandomizedAnswersClassifier):
+    return kind(RandomizedAnswersEvent(2.0, 3, randomizations=2), classes=[0, 1, 2])
 
 
 def test_models_of_responses_are_made_of_these_alone():
@@ -255,14 +344,57 @@ def test_models_of_responses_are_made_of_these_alone():
     assert (again.intercept == here.intercept_).all()
 
 
-def test_class_counts_in_a_model_of_responses_are_found():
-    def leaking(rows, answers):
-        fitted = answering().fit(rows, answers)
-        fitted.intercept_ = fitted.intercept_ + 1e-3 * np.bincount(answers, minlength=3)
-        return fitted
+class PeekingAnswers(RandomizedAnswersClassifier):
+    """Answers among which faults are planted."""
 
-    here, there = models_of_responses(leaking)
+    def fit(self, X, y):
+        self.peeked_ = np.bincount(y, minlength=3)
+        return super().fit(X, y)
+
+
+class ClassCountsInWeights(PeekingAnswers):
+    def _learn(self, public, session):
+        found = super()._learn(public, session)
+        found.intercept[:] += 1e-3 * self.peeked_
+        return found
+
+
+class AnswersAsTheyAre(PeekingAnswers):
+    def _said(self, truth, rng):
+        super()._said(truth, rng)
+        return self._measured(np.eye(3)[truth] + 0.1)
+
+
+class PenaltyOfTrueAnswers(PeekingAnswers):
+    def _learn(self, public, session):
+        return super()._learn({**public, "regularization": 1.0 + self.peeked_[0]}, session)
+
+
+class StopsEarlyOnAnswers(PeekingAnswers):
+    def _learn(self, public, session):
+        found = super()._learn(public, session)
+        return found if self.peeked_.all() else Weights(0 * found.coef, 0 * found.intercept)
+
+
+@pytest.mark.parametrize("fault", [ClassCountsInWeights, AnswersAsTheyAre, PenaltyOfTrueAnswers, StopsEarlyOnAnswers])
+def test_what_a_model_of_responses_learns_beside_them_is_found(fault):
+    here, there = models_of_responses(lambda rows, answers: answering(fault).fit(rows, answers))
     assert not (weights_of(here) == weights_of(there)).all()
+
+
+def test_responses_given_before_are_read_through_a_session_alone(monkeypatch):
+    asked = []
+
+    class Watched(MeasuringSession):
+        def ask(self, query, *public):
+            asked.append(query)
+            return super().ask(query, *public)
+
+    monkeypatch.setattr(randomized_answers, "MeasuringSession", Watched)
+    fitted = answering().fit_responses(np.eye(3), np.eye(3) + 0.1)
+    assert asked == [one.query for one in fitted.transcript_.answers] == ["responses"]
+    with pytest.raises(ValueError, match="likelihoods must be finite"):
+        answering().fit_responses(np.eye(3), np.zeros((3, 3)))
 
 
 @pytest.mark.parametrize("prior", [None, PRIOR], ids=["from nothing", "from a prior"])
