@@ -1,7 +1,4 @@
-"""The administration pages: people's roles can be changed here, facts can only be looked at.
-
-Records, texts and answers are not shown at all: an administrator of the site need not be inside a project's boundary.
-"""
+"""Administration pages: roles of people can be changed here; records, texts and answers are not shown."""
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet

@@ -1,9 +1,7 @@
-"""One request to a language model: an endpoint that the administrator named, a checked address, bounded time and size.
+"""One request to a language model: an endpoint that the administrator named, within bounds of time and size."""
 
-Managers choose by name among the endpoints of the site and never write an address. As for webhooks, the host must be
-listed, is resolved once, and the connection goes to that address; redirects are not followed. Plain HTTP and addresses
-that are not public are for hosts that are listed as local.
-"""
+# As for webhooks, the host must be listed, is resolved once, and the connection goes to that address; redirects are
+# not followed. Plain HTTP and addresses that are not public are for hosts that are listed as local.
 
 import http.client
 import json

@@ -1,9 +1,7 @@
-"""A language model at work: it takes questions like anybody, answers through the same door, and stops at its limits.
+"""A language model that answers questions as an annotator and stops at its limits."""
 
-What it is sent is the question, the classes, the words about them and a text that passed the gate. Requests are counted
-before they are sent. A reply that names no class is asked for once more and then skipped; a fault ends the run with the
-question given back, and the next run waits longer.
-"""
+# Requests are counted before they are sent. A reply that names no class is asked for once more and then skipped; a
+# fault ends the run with the question given back, and the next run waits longer.
 
 import re
 import secrets

@@ -1,9 +1,7 @@
-"""The engine of a cluster for batches: each is a task of Spark's, and what the cluster does not do the host does.
+"""Engine of a cluster for batches: each is a task of Spark's, and what the cluster does not do the host does."""
 
-Batches pass through the site's worker, which alone reads the database. Nothing that is made here is a release, so
-nothing may fail because a cluster did: a driver that ends is started anew, and goes on with the batches that are
-missing. After a few that made nothing the engine of the host makes the rest, of the same bytes.
-"""
+# Nothing made here is a release, so nothing may fail because a cluster did: a driver that ends is started again for
+# the batches that are missing, and after a few that made nothing the host's engine makes the rest.
 
 import base64
 import logging

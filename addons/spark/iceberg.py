@@ -1,10 +1,8 @@
-"""Iceberg tables by their own metadata: one snapshot, its data files, and its columns by their ids.
+"""Iceberg tables (versions 1 and 2, of Parquet files) by their metadata: one snapshot, its files and columns by id."""
 
-Read are versions 1 and 2 of the format, of Parquet files below the table's folder. Metadata name files by absolute
-addresses, but only their place below the table's own counts, so a table may be mounted, or copied, elsewhere. A
-snapshot with delete files is refused: finding out which rows they leave means reading rows. A manifest repeats single
-texts as bounds of columns, so it is read in a limited process, and of an entry nothing is kept but what `Entry` has.
-"""
+# Metadata name files by absolute addresses, but only their place below the table's own counts, so a table may be
+# mounted elsewhere. A snapshot with delete files is refused: which rows they leave, only rows tell. A manifest
+# repeats single texts as bounds of columns, so it is read in a limited process.
 
 import json
 import re

@@ -1,7 +1,4 @@
-"""The whole statement as one JSON document that an auditor checks without this site (schema: `docs/statement.md`).
-
-Every entry carries what its hash covers, so the chain is verified from the document alone.
-"""
+"""The statement as one JSON document that an auditor checks without this site (schema: `docs/statement.md`)."""
 
 import hashlib
 import json

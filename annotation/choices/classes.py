@@ -1,8 +1,7 @@
-"""Further, merged, grouped and coloured classes of a project.
+"""Further, merged, grouped and coloured classes of a project."""
 
-A merge renames an answer, whosever it is, before anything is computed from it: neighbouring answers stay neighbours,
-and every mechanism costs what it costs on the classes that are left.
-"""
+# A merge renames an answer before anything is computed from it: neighbouring answers stay neighbours, and every
+# mechanism costs what it costs on the classes that are left.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

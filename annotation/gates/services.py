@@ -1,9 +1,8 @@
-"""Gates of crowd projects: chosen while nothing is charged, then run over each upload, alone or with those before it.
+"""Gates of crowd projects: chosen while nothing is charged, then run over each upload, alone or with earlier ones."""
 
-Of what does not pass, nothing is kept: no count, no id, no text, here or in a log. The key of an attempt's coins is
-drawn here, lives as long as the scan, and is stored nowhere. Noise is drawn once, over all counts in the order of their
-texts, so no engine changes them.
-"""
+# Of what does not pass, nothing is kept: no count, no id, no text, here or in a log. The key of an attempt's coins
+# lives as long as the scan and is stored nowhere. Noise is drawn once, over all counts in the order of their texts,
+# so no engine changes them.
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""Copies of stored files on this host's disk, where files are stored elsewhere and read as memory maps.
-
-All processes of a host share them. A copy appears under its name only when its bytes match the digest it was asked by,
-the least recently used ones go when there is no room, and a copy whose file was deleted goes with the next sweep.
-"""
+"""Verified copies of stored files on this host's disk, shared by its processes, where files are stored elsewhere."""
 
 import fcntl
 import hashlib

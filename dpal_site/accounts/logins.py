@@ -1,7 +1,6 @@
-"""Sessions under the digest of a secret that only the browser holds, read with their person in one statement.
+"""Sessions under the digest of a secret that only the browser holds, read with their person in one statement."""
 
-The process of the label pages reads neither table: it asks functions, by the secret.
-"""
+# The process of the label pages reads neither table: it asks functions, by the secret.
 
 import hashlib
 import re

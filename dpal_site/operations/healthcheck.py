@@ -1,7 +1,4 @@
-"""`python -m dpal_site.operations.healthcheck web|worker|beat`: exit 0 if the process does its work, else 1.
-
-For a container's health check: it starts nothing and, but for the worker's answer, loads no application.
-"""
+"""`python -m dpal_site.operations.healthcheck web|worker|beat`: exit 0 if the process does its work, else 1."""
 
 import http.client
 import os

@@ -1,9 +1,7 @@
-"""Pools of a crowd as columns in storage, or as records: written while an upload is read, read by gates, emptied.
+"""Pools of a crowd as columns in storage, or as records: written while an upload is read, read by gates, emptied."""
 
-A file appears under a name of its own, whole or not at all, and the catalogue (`PoolPart`) takes it up in the
-transaction that makes the upload ready. Emptying writes another file and has the catalogue name that one; the old one
-goes once this is durable, and what a killed attempt left of either goes with the next.
-"""
+# A file appears under a name of its own, whole or not at all; `PoolPart` takes it up in the transaction that makes
+# the upload ready. Emptying writes another file and has `PoolPart` name that one.
 
 import hashlib
 import io

@@ -1,7 +1,4 @@
-"""Registered tables: addresses that the operator allows, the snapshot noted once, and rows where they lie.
-
-Only what passes the gate comes to this site.
-"""
+"""Registered tables: addresses that the operator allows, the snapshot noted once, and rows where they lie."""
 
 import secrets
 from collections.abc import Callable, Iterator

@@ -1,14 +1,8 @@
-"""A row of a project stands in data of one role alone: what is private is not public, and what trains is no test.
+"""Refusal of rows that stand in data of two roles: what is private is not public, and what trains is no test."""
 
-Nothing is stored for it. Of whichever side is small, rows become keyed digests in memory (8 bytes each), and the rows
-of the other side go by, batch by batch. A private pool is compared while it is read, and only where other data stand;
-anything else is compared with all that stands once its own rows are there. The last word falls in the transaction that
-makes an upload ready, under the project's lock, so that of two uploads at once the later one sees the earlier.
-
-The answer tells whether somebody's row is there, so it goes to nobody who may not read both sides. Behind a gate a
-private file is read by who brought it alone: somebody else's upload beside it is refused before a row is compared,
-whatever it holds, and of a comparison whoever brought the file is told the outcome and the others are not.
-"""
+# Nothing is stored for it: the small side becomes keyed digests in memory and the other goes by, batch by batch. The
+# last word falls under the project's lock in the transaction that makes an upload ready. The answer tells whether
+# somebody's row is there, so only people who may read both sides get it.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,6 @@
-"""Letters: one for each notice, sent once by a worker, tried again with growing pauses, then given up.
+"""Letters: one for each notice, sent once by a worker, tried again with growing pauses, then given up."""
 
-A mail server that took a letter whose worker died before it wrote so down gets it again, under the same Message-ID.
-"""
+# A mail server that took a letter whose worker died before it wrote so gets it again, under the same Message-ID.
 
 import logging
 import secrets

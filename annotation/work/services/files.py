@@ -1,8 +1,4 @@
-"""Stored files as paths, parts and folders, wherever they are stored.
-
-On a file system a file is read and written where it lies. From a bucket it is copied to this host's disk first, digest
-checked, and what is written here goes there whole, under a name that no reader knows before.
-"""
+"""Stored files as paths, parts and folders, wherever they are stored; from a bucket they are copied to disk first."""
 
 import shutil
 from collections.abc import Callable, Iterator

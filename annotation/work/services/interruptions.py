@@ -1,7 +1,4 @@
-"""Interruptions of long work from outside: those that pass, and words about the rest.
-
-Only classes and codes of errors are looked at; their words may quote a row.
-"""
+"""Interruptions of long work from outside; of errors only classes and codes are read, their words may quote a row."""
 
 import errno
 from collections.abc import Iterator
