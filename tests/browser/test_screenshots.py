@@ -182,15 +182,12 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     opening_page = client.post(reverse("annotation:new_project"), files)["Location"]
     wanted = {
         "label": (reverse("annotation:label", args=[asking.slug]), DESK, "light"),
-        "label-phone": (reverse("annotation:label", args=[asking.slug]), PHONE, "dark"),
         "overview": (reverse("learner:overview", args=[project.slug]), DESK, "light"),
-        "budget": (reverse("annotation:budget", args=[project.slug]), DESK, "light"),
         "statement": (reverse("annotation:statement", args=[project.slug]), DESK, "light"),
         "dashboard": (reverse("learner:dashboard", args=[project.slug]), TALL, "light"),
         "dashboard-phone": (reverse("learner:dashboard", args=[project.slug]), PHONE, "dark"),
         "preview": (reverse("annotation:preview", args=[project.slug, draft.pk]), DESK, "light"),
         "opening": (opening_page, TALL, "light"),
-        "opening-phone": (opening_page, PHONE, "dark"),
     }
     for name, (address, size, scheme) in wanted.items():
         page.set_viewport_size(size)  # type: ignore[arg-type]
