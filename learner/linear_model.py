@@ -112,12 +112,8 @@ class LinearModel:
     def knowing(self, classes: Sequence[str]) -> "LinearModel":
         """Return the model of other classes: without those that are not among them, beside further ones behind.
 
-        Of further ones it says nothing: their weights are zero.
-
-        Raises
-        ------
-        ValueError
-            If `classes` do not begin with those of the model that are left, in its order.
+        Of further ones it says nothing: their weights are zero. `classes` must begin with those of the model that are
+        left, in its order.
         """
         names = tuple(classes)
         left = [place for place, name in enumerate(self.classes) if name in names]
@@ -150,13 +146,7 @@ class LinearModel:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Self:
-        """Build the model that weights.json describes.
-
-        Raises
-        ------
-        ValueError
-            If the schema is unknown or the content incomplete.
-        """
+        """Build the model that weights.json describes; `ValueError` if its schema is unknown or its content incomplete."""
         if not isinstance(body, dict) or body.get("schema") != SCHEMA:
             raise ValueError(f"weights must follow schema {SCHEMA}")
         try:

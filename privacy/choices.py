@@ -155,10 +155,7 @@ def parameter(
 def declared_in(choice: type[Any]) -> tuple[Parameter, ...]:
     """Return the parameters that a dataclass declares, in their order.
 
-    Raises
-    ------
-    TypeError
-        If one has no default, or a type that a document cannot hold.
+    `TypeError` if one has no default, or a type that a document cannot hold.
     """
     hints = get_type_hints(choice)
     return tuple(_parameter(each, hints[each.name]) for each in fields(choice) if DECLARATION in each.metadata)
@@ -314,13 +311,7 @@ class Choice(ABC):
     @final
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the choice with the values of a project; what is left out has its default.
-
-        Raises
-        ------
-        BrokenRules
-            If a value is outside its range.
-        """
+        """Return the choice with the values of a project, or defaults; `BrokenRules` if one is outside its range."""
         return cls(**{each.name: read(settings.get(each.name, each.default), each.type) for each in cls.parameters()})
 
     @final
@@ -421,12 +412,8 @@ class Catalogue:
     def register(self, *choices: type[Choice]) -> None:
         """Add choices.
 
-        Raises
-        ------
-        ValueError
-            If a name is taken, or a parameter's name means something else elsewhere.
-        TypeError
-            If a choice does not answer what the product asks of its kind.
+        `ValueError` if a name is taken, or a parameter's name means something else elsewhere; `TypeError` if a choice
+        does not answer what the product asks of its kind.
         """
         for choice in choices:
             bases = self._bases.get(choice.kind, (Choice,))

@@ -228,13 +228,7 @@ def featurizer_class(kind: object) -> type[Featurizer]:
 
 
 def featurizer_from_json(text: str) -> Featurizer:
-    """Rebuild a featuriser from `Featurizer.to_json`.
-
-    Raises
-    ------
-    ValueError
-        If the kind is unknown or the parameters are not those of the kind.
-    """
+    """Rebuild a featuriser from `Featurizer.to_json`; `ValueError` if kind or parameters are unknown."""
     body = json.loads(text)
     kind = body.get("kind") if isinstance(body, dict) else None
     found = featurizer_class(kind)

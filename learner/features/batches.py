@@ -51,10 +51,7 @@ class BatchEngine(Protocol):
     def made(self, step: BatchStep, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
         """Yield what the step makes of each batch, in their order; some are made ahead.
 
-        Raises
-        ------
-        EngineFailed
-            If the step failed, or its processes die of a batch time and again.
+        `EngineFailed` if the step failed, or its processes die of a batch time and again.
         """
 
 

@@ -33,13 +33,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 def engine_environment(*more: str) -> dict[str, str]:
-    """Return the environment of an engine's process: where things are, and nothing secret.
-
-    Parameters
-    ----------
-    *more : str
-        Beginnings of names of further variables that are passed on.
-    """
+    """Return the environment of an engine's process, and variables that begin with one of `more`; nothing secret."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -49,13 +43,7 @@ def engine_environment(*more: str) -> dict[str, str]:
 
 
 class Crew:
-    """Does a step with so many processes, which are started when there is something to do.
-
-    Parameters
-    ----------
-    processes : int
-        How many, >= 1. Memory is bounded by `AHEAD` batches for each.
-    """
+    """Does a step with so many processes, which start when there is something to do; `AHEAD` batches wait for each."""
 
     def __init__(self, processes: int) -> None:
         self._processes = processes

@@ -32,13 +32,6 @@ class MatrixWriter:
     """Append batches of rows to a new `.npy` file that appears under its name only when complete.
 
     Memory stays at one batch. Used as a context manager; an error inside leaves no file behind.
-
-    Parameters
-    ----------
-    path : Path
-        Where the finished file goes; an existing one is replaced.
-    dimension : int
-        Columns, >= 1.
     """
 
     def __init__(self, path: Path, *, dimension: int) -> None:
@@ -110,19 +103,9 @@ def write_matrix(path: Path, batches: Iterable[NDArray[np.float32]], *, dimensio
 
 
 def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]:
-    """Map a feature file read-only, shape (rows, dimension).
+    """Map a feature file read-only, shape (rows, dimension); a digest is verified first, which reads it once.
 
-    Parameters
-    ----------
-    path : Path
-        A file from `write_matrix`.
-    sha256 : str, optional
-        Digest to verify first, which reads the whole file once.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        If the digest differs, or the file is no float32 matrix.
+    `ArtifactCorrupt` if the digest differs, or the file is no float32 matrix.
     """
     if sha256 is not None and file_sha256(path) != sha256:
         raise ArtifactCorrupt(as_message("{name} does not match its digest", name=path.name))
@@ -143,14 +126,9 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
 
 @lru_cache(maxsize=64)
 def open_verified(path: Path, sha256: str) -> NDArray[np.float32]:
-    """Map a feature file as `open_matrix` does, shape (rows, dimension), read whole once in the life of a process.
+    """Map a feature file as `open_matrix` does, read whole once in the life of a process.
 
-    A worker opens the same pool in every round.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        As from `open_matrix`; such a file is read again the next time.
+    A worker opens the same pool in every round. A file that was refused is read again the next time.
     """
     return open_matrix(path, sha256=sha256)
 

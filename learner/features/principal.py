@@ -83,13 +83,7 @@ class PrincipalImageFeaturizer(Featurizer):
         return self.pixels.example_records()
 
     def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
-        """Return scaled rows, shape (n, n_components), for uint8 images of the declared size.
-
-        Raises
-        ------
-        ValueError
-            If the images are of another size, or the directions were not released yet.
-        """
+        """Return scaled rows, shape (n, n_components); `ValueError` before the directions were released."""
         if self.components is None:
             raise ValueError("the principal directions were not released yet")
         found = PrincipalImages(self.pixels.images, self.components, self.norm_bound)

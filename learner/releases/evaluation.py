@@ -50,15 +50,8 @@ def class_thresholds(
     """Return for each wanted precision the smallest probability from which on predictions of a class reach it.
 
     The share and its 95 % Wilson interval are those of the examples kept, among which the threshold was chosen: on new
-    data expect a little less. None where no threshold that keeps ten examples reaches it.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-    truth : ndarray of int, shape (n,), or of bool, shape (n, n_classes)
-        Of one class each, those are looked at of which it is the likeliest; of sets all.
-    place : int
-        The class.
+    data expect a little less. None where no threshold that keeps ten examples reaches it. Of one class each, the
+    examples count of which `place` is the likeliest; of sets (bool, shape (n, n_classes)) all.
     """
     is_set = truth.ndim == 2
     named = np.ones(len(truth), dtype=np.bool_) if is_set else probabilities.argmax(axis=1) == place
@@ -118,16 +111,7 @@ class Counts:
 
 
 def count_outcomes(probabilities: NDArray[np.float64], leaders: NDArray[np.intp], truth: NDArray[np.int64]) -> Counts:
-    """Count what a model says of labelled examples.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-    leaders : ndarray of int, shape (n,)
-        The class predicted for each example.
-    truth : ndarray of int, shape (n,)
-        The class each example has.
-    """
+    """Count what a model of shape (n, n_classes) probabilities says of n labelled examples."""
     n, classes = probabilities.shape
     if n < 1 or leaders.shape != (n,) or truth.shape != (n,):
         raise ValueError(f"needs a class and a prediction for each of {n} >= 1 examples")
@@ -147,13 +131,10 @@ def binned_counts(confusion: NDArray[np.int64], confidence: NDArray[np.float64],
 
 
 def macro_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
-    r"""Return the mean over classes of :math:`2 TP / (2 TP + FP + FN)`, shape of the leading axes of `confusion`.
+    """Return the mean over classes of :math:`2 TP / (2 TP + FP + FN)` for confusions of shape (..., n_classes,
+    n_classes).
 
     A class that neither occurs nor is predicted takes no part.
-
-    Parameters
-    ----------
-    confusion : ndarray of shape (..., n_classes, n_classes)
     """
     agreed = 2.0 * np.diagonal(confusion, axis1=-2, axis2=-1)
     named = confusion.sum(axis=-1) + confusion.sum(axis=-2)
@@ -167,13 +148,7 @@ def _mean_f1(agreed: NDArray[Any], named: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def constant_outcome(confusion: NDArray[Any]) -> tuple[int, int, float]:
-    """Return what always giving one answer reaches: the likeliest class, how often it is right, and its macro-F1.
-
-    Parameters
-    ----------
-    confusion : ndarray of int, shape (n_classes, n_classes)
-        Examples by true class (rows); the columns do not matter.
-    """
+    """Return what always giving one answer reaches: the likeliest class, how often it is right, and its macro-F1."""
     truth = np.asarray(confusion).sum(axis=1)
     place = int(truth.argmax())
     always = np.zeros((len(truth), len(truth)), dtype=np.int64)
@@ -287,18 +262,11 @@ GROUPS: Final = 500
 def set_measures(
     members: NDArray[np.bool_], probabilities: NDArray[np.float64], truth: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Return F1, calibration, recall and precision with 95 % intervals, as plain JSON values.
+    """Return F1, calibration, recall and precision with 95 % intervals, as plain JSON values; shapes (n, n_classes).
 
-    Micro-F1 counts every class of every example alike, macro-F1 is the mean over classes of which any example has or
-    is given one. Calibration is that of every class of every example by itself. There is no confusion matrix: a class
-    is not taken for another one where both may be there.
-
-    Parameters
-    ----------
-    members, truth : ndarray of bool, shape (n, n_classes)
-        The classes that are predicted and those that are there.
-    probabilities : ndarray of shape (n, n_classes)
-        Of each class by itself.
+    Micro-F1 counts every class of every example alike, macro-F1 is the mean over classes of which any example has or is
+    given one. Calibration is that of every class of every example by itself. There is no confusion matrix: a class is
+    not taken for another one where both may be there.
     """
     if len(truth) < 1 or members.shape != truth.shape or probabilities.shape != truth.shape:
         raise ValueError(f"needs classes and predictions of one shape, got {truth.shape} and {members.shape}")
@@ -323,15 +291,7 @@ def set_measures(
 
 
 def f1_scores(agreed: NDArray[Any], named: NDArray[Any]) -> tuple[float, float]:
-    r"""Return micro- and macro-F1 from how often each class is rightly named, and how often it is named or there.
-
-    Parameters
-    ----------
-    agreed : ndarray of shape (n_classes,)
-        True positives.
-    named : ndarray of shape (n_classes,)
-        :math:`2 TP + FP + FN`.
-    """
+    """Return micro- and macro-F1 from true positives and from :math:`2 TP + FP + FN` of each class, shape (n_classes,)."""
     micro = 2.0 * float(agreed.sum()) / max(float(named.sum()), 1.0)
     by_class = np.divide(2.0 * agreed, named, out=np.zeros(len(named)), where=named > 0)
     return micro, float(by_class.sum()) / max(int((named > 0).sum()), 1)

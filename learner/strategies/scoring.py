@@ -19,23 +19,9 @@ def default_block_rows(dimension: int, n_outputs: int) -> int:
 def score_blocks(
     X: NDArray[np.float32], model: LinearModel, *, candidates: NDArray[np.int64], block_rows: int | None = None
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield decision values of the candidates in order, one block at a time.
+    """Yield float32 decision values of the candidate rows in order, one block at a time.
 
-    Parameters
-    ----------
-    X : ndarray of float32, shape (n, d)
-        Features, usually a memory map.
-    model : LinearModel
-        Released weights.
-    candidates : ndarray of int64, shape (m,)
-        Rows of `X` to score.
-    block_rows : int, optional
-        Rows in a block, >= 1.
-
-    Yields
-    ------
-    ndarray of float32, shape (rows,) for two classes or (rows, n_classes) for more
-        Together m rows. Each value is computed from its own row alone.
+    Each value, of shape (rows,) for two classes or (rows, n_classes) for more, is computed from its own row alone.
     """
     if model.dimension != X.shape[1]:
         raise ValueError(f"model has {model.dimension} weights a class, the features have {X.shape[1]} columns")

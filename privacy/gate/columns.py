@@ -31,13 +31,7 @@ NOBODY: Final = bytes(PSEUDONYM_BYTES)
 
 
 class ColumnsWriter:
-    """Write rows to an open file, in groups; `close` ends it.
-
-    Parameters
-    ----------
-    file : binary file
-        Takes the columns; read it only after `close`.
-    """
+    """Write rows to an open file, in groups; `close` ends it, and it can be read only then."""
 
     def __init__(self, file: BinaryIO) -> None:
         # Statistics would repeat single texts and pseudonyms at the end of the file.
@@ -75,24 +69,11 @@ def pool_rows(texts: Sequence[str | None], contributors: Sequence[bytes | None] 
 
 
 def read_columns(content: bytes, sha256: str, *, contributors: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, group by group: column text and, if wanted, contributor.
+    """Yield the rows of a file, group by group: column text and, if wanted, contributor (`NOBODY` in an empty slot).
 
     Texts that are said again and again are dictionary-encoded, as they are stored: to check, count and normalise each
-    of them once is most of what makes a scan quick.
-
-    Parameters
-    ----------
-    content : bytes
-        The whole file.
-    sha256 : str
-        Its digest, in hexadecimal, as it was noted when the file was written.
-    contributors : bool
-        Whether to read who said it; an empty slot is `NOBODY`'s.
-
-    Raises
-    ------
-    PoolDamaged
-        If the bytes are others than those that were written, before any row is read.
+    of them once is most of what makes a scan quick. `PoolDamaged` comes before any row where the bytes have another
+    digest.
     """
     check_digest(content, sha256)
     buffer = pa.BufferReader(content)

@@ -55,14 +55,7 @@ class CountMinSketch:
     def for_error(cls, total: int, error: float, *, failure: float = 0.02) -> Self:
         """Return an empty sketch whose estimates are too high by more than `error` with chance <= `failure` each.
 
-        Parameters
-        ----------
-        total : int
-            Sum of all counts to come, >= 1.
-        error : float
-            Counts, > 0. The width is e total / error, the depth ln(1 / failure).
-        failure : float
-            In (0, 1).
+        `total` is the sum of all counts to come. The width is e total / error, the depth ln(1 / failure).
         """
         return cls(*_shape_for_error(total, error, failure))
 
@@ -78,12 +71,7 @@ class CountMinSketch:
     def update(self, hashes: Words, counts: NDArray[np.integer] | None = None) -> None:
         """Add `counts` (default 1 each) to the keys with these hashes, shape (n,); a hash may repeat.
 
-        Raises
-        ------
-        ValueError
-            If a count is negative.
-        OverflowError
-            If a counter would pass 2**32 - 1; nothing is added then.
+        `OverflowError` if a counter would pass 2**32 - 1; nothing is added then.
         """
         hashes, counts = combined(hashes, counts)
         if not hashes.size:

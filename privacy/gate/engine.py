@@ -41,23 +41,15 @@ class GateEngine(Protocol):
     """
 
     def opened(self, gate: CountingGate, tell: Tell) -> AbstractContextManager[None]:
-        """Make ready to count without reading a row, so that nothing is paid for an engine that is away.
-
-        Raises
-        ------
-        EngineFailed
-            If the engine is away, or does not know the gate.
+        """Make ready to count without reading a row, so that nothing is paid for an engine that is away
+        (`EngineFailed`).
         """
 
     def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
         """Return the texts that reach the gate's minimum, with exact counts, in disjoint tables.
 
-        Raises
-        ------
-        PoolDamaged
-            If a file is not the one that was written.
-        FileNotFoundError
-            If a file is gone: it was rewritten meanwhile, and the catalogue knows its new name.
+        `PoolDamaged` if a file is not the one that was written; `FileNotFoundError` if it was rewritten meanwhile, and
+        the catalogue knows its new name.
         """
 
 

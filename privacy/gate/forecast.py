@@ -34,16 +34,8 @@ class GateForecast:
     """Counts contributions as a gate does and sums the chance of each text to pass.
 
     The chances are exact given which texts of a contributor count. Where somebody has more than the cap, that choice is
-    drawn `CAP_DRAWS` times as the gate draws it, and a text's chance is the mean.
-
-    Parameters
-    ----------
-    gate : CountingGate
-        With its unit, cap and normaliser.
-    uploads : int
-        Uploads like this one that the gate counts together, >= 1; only for the unit `record`.
-    rng : RandomSource, optional
-        Draws the cap; the operating system's generator if left out.
+    drawn `CAP_DRAWS` times as the gate draws it, and a text's chance is the mean. The gate may count several `uploads`
+    like this one together, for the unit `record` only.
     """
 
     def __init__(self, gate: CountingGate, *, uploads: int = 1, rng: RandomSource | None = None) -> None:

@@ -186,20 +186,7 @@ def _ruled_words(words: list[str], normalizer: Normalizer) -> list[str]:
 
 
 def normalize_texts(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
-    """Apply one rule to a whole array.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array of string or large_string, length n
-        Null stays null.
-    normalizer : Normalizer
-        The rule.
-
-    Returns
-    -------
-    pyarrow.Array of large_string, length n
-        Equal, text by text, to `normalize_text`.
-    """
+    """Apply one rule to a whole array, as large_string; null stays null. Equal, text by text, to `normalize_text`."""
     texts = texts.cast(pa.large_string())
     if len(texts) == 0:
         return texts
@@ -216,19 +203,10 @@ def normalize_texts(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
 
 
 def fold_texts(texts: pa.Array) -> pa.Array:
-    """Bring texts to a form in which they are compared, and neither counted nor shown.
+    """Bring texts to a form in which they are compared, and neither counted nor shown; null stays null.
 
     It leaves out what L1 leaves out (compatibility forms, case, apostrophes, punctuation, white space), by tables of
     Arrow, which beyond ASCII take less than half of the time. No ledger entry stands for it, so a better form may come.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array of string or large_string, length n
-        Null stays null.
-
-    Returns
-    -------
-    pyarrow.Array of large_string, length n
     """
     texts = texts.cast(pa.large_string())
     if len(texts) and not pc.all(pc.fill_null(pc.string_is_ascii(texts), True)).as_py():

@@ -235,13 +235,8 @@ class PublicSource:
 class SourcePlan:
     """Gates of every kind at one price and what each lets out on average; public, since no record was read.
 
-    Attributes
-    ----------
-    gates : tuple of (gate, Passing)
-        Of each kind the one that lets out most, and what passes it, in the order of `privacy.gate.planning.GATES`.
-    window : float
-        How many times as long one must collect until `wanted` texts pass the better gate; infinite where even
-        `LONGEST_WINDOW` times is too short.
+    `gates` has of each kind of `GATES` the one that lets out most. `window` is how many times as long one must collect
+    until `wanted` texts pass the better gate; infinite where even `LONGEST_WINDOW` times is too short.
     """
 
     gates: tuple[tuple[CountingGate, Passing], ...]
@@ -263,16 +258,7 @@ def plan_source(
 ) -> SourcePlan:
     """Say what each gate would let out of a source before anything is paid.
 
-    Parameters
-    ----------
-    source : PublicSource
-        Its public numbers under the normaliser in question.
-    epsilon, delta : float
-        What the gate may cost one record, or one contributor.
-    unit, texts_per_contributor
-        As for the gates.
-    wanted : int
-        Number of texts people are to be asked about, >= 1.
+    One record, or one contributor, may cost `epsilon` and `delta`; people are to be asked about `wanted` texts, >= 1.
     """
     checks.at_least("wanted", wanted, 1)
     frequencies = source.frequencies()
@@ -300,18 +286,8 @@ def plan_caps(
     """Say for each cap what the best gate lets out of a source of so many people, the cap that lets out most first.
 
     A person with more texts than the cap keeps a random part of them, so every text loses that share of its people; a
-    higher cap keeps more and makes each text dearer. Everybody is taken to give the same number.
-
-    Parameters
-    ----------
-    source : PublicSource
-        Its public numbers, of (contributor, text) pairs.
-    people : int
-        How many contributors there are, between 1 and the pairs.
-    epsilon, delta : float
-        What the gate may cost one contributor with all their texts.
-    caps : sequence of int
-        To choose from, each >= 1.
+    higher cap keeps more and makes each text dearer. Everybody is taken to give the same number. `source` counts
+    (contributor, text) pairs; `epsilon` and `delta` are of one contributor with all their texts.
     """
     checks.at_least("people", people, 1)
     checks.at_least("records", source.records, people)

@@ -83,10 +83,7 @@ def check_unit(unit: str, texts_per_contributor: int | None) -> None:
 def text_column(batch: pa.RecordBatch) -> pa.Array:
     """Return the texts of a batch as large strings, dictionary-encoded where they came so.
 
-    Raises
-    ------
-    ValueError
-        If there is no column text or it is not UTF-8; the message quotes nothing.
+    `ValueError` if there is no column text or it is not UTF-8; the message quotes nothing.
     """
     if "text" not in batch.schema.names:
         raise ValueError("batches need a column text")
@@ -106,13 +103,7 @@ def _checked(texts: pa.Array) -> pa.Array:
 
 
 def contributor_column(batch: pa.RecordBatch) -> pa.DictionaryArray:
-    """Return the contributors of a batch, dictionary-encoded.
-
-    Raises
-    ------
-    ValueError
-        If there is no column contributor or a record has none.
-    """
+    """Return the contributors of a batch, dictionary-encoded; `ValueError` if a record has none."""
     if "contributor" not in batch.schema.names:
         raise ValueError("batches need a column contributor")
     contributors = batch.column("contributor")

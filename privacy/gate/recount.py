@@ -23,16 +23,8 @@ CACHED_ROWS: Final = 2**16
 def frequent_texts(parts: Iterable[pa.Table], *, minimum: int, key: bytes, memory_bytes: int) -> Iterator[pa.Table]:
     """Yield the texts whose counts add up to `minimum` or more, in disjoint tables with exact sums.
 
-    Parameters
-    ----------
-    parts : iterable of pyarrow.Table
-        Columns text (large_string), sample_count (int64, >= 1), and more to be summed; texts may repeat.
-    minimum : int
-        Smallest sum of sample_count that is wanted, >= 1.
-    key : bytes
-        Secret key of the hashes.
-    memory_bytes : int
-        Size the merged rows may reach in memory before they go to a file.
+    `parts` have the columns text (large_string), sample_count (int64, >= 1), and more to be summed; texts may repeat.
+    Beyond `memory_bytes` the merged rows go to a file.
     """
     rows = BoundedRows(merge=summing, hash_rows=_text_hashes(hash_key(key)), memory_bytes=memory_bytes)
     for part in parts:

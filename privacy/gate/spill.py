@@ -46,17 +46,9 @@ class Spill:
 class BoundedRows:
     """Rows to be merged by key, in memory or, beyond `memory_bytes`, from a spill file share by share.
 
-    A share holds all rows whose keyed hash lies in one of several equal ranges, so equal keys meet in one share.
-    Hashes choose the share and nothing else: rows are equal only if their columns are.
-
-    Parameters
-    ----------
-    merge : callable
-        Takes a table of partial rows and returns it with equal keys merged; merging in stages must change nothing.
-    hash_rows : callable
-        Returns the hash of every row's key, shape (n,).
-    memory_bytes : int
-        Size the merged rows may reach; a few times as much is used while merging.
+    A share holds all rows whose keyed hash lies in one of several equal ranges, so equal keys meet in one share. Hashes
+    choose the share and nothing else: rows are equal only if their columns are. `merge` returns a table with equal keys
+    merged, and merging in stages must change nothing; `hash_rows` returns the hash of every row's key.
     """
 
     def __init__(

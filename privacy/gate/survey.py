@@ -77,24 +77,8 @@ class PoolSurvey:
     """Counts a pool in bounded memory and one pass: an exact table while it is small, then a count-min sketch.
 
     Beyond `exact_texts` texts, a uniform sample of the contributions stands for all of them: each brings the estimated
-    count of its text.
-
-    Parameters
-    ----------
-    key : bytes
-        Secret, at least 16 bytes.
-    unit : {"record", "contributor"}
-        What counts: every record, or each contributor once a text and for the first `texts_per_contributor` texts.
-    texts_per_contributor : int, optional
-        Cap m, >= 1; needed for the unit `contributor` and refused for `record`.
-    normalizer : Normalizer
-        Rule under which texts are equal.
-    expected_pairs : int
-        Number of (contributor, text) pairs up to which at most 1 % are missed.
-    exact_texts : int
-        Distinct texts up to which all are counted exactly.
-    rng : RandomSource, optional
-        Source of the sample; the operating system's generator if left out.
+    count of its text. Up to `expected_pairs` (contributor, text) pairs at most 1 % of them are missed. Unit, cap and
+    normaliser are those of a gate.
     """
 
     def __init__(

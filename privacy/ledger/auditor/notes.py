@@ -26,17 +26,7 @@ class NoteRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A log at one length.
-
-    Attributes
-    ----------
-    origin : str
-        Name of the log.
-    size : int
-        Number of entries.
-    root : bytes
-        Root of the RFC 6962 tree over them, 32 bytes.
-    """
+    """A log of a name at one length: `root` is that of the RFC 6962 tree over its entries, 32 bytes."""
 
     origin: str
     size: int
@@ -48,13 +38,7 @@ class Checkpoint:
 
     @classmethod
     def from_text(cls, text: str) -> "Checkpoint":
-        """Read the text of a note; lines after the third say something else and are left alone.
-
-        Raises
-        ------
-        NoteRefused
-            If it is no checkpoint.
-        """
+        """Read the text of a note, or raise `NoteRefused`; lines after the third say something else and are left alone."""
         lines = text.split("\n")
         if len(lines) < 4 or lines.pop() or not all(lines):
             raise NoteRefused("a checkpoint has at least three lines, none of them empty")
@@ -78,13 +62,7 @@ def verifier_key(name: str, public_key: bytes) -> str:
 
 
 def signed_note(text: str, *, name: str, key: SiteKey) -> str:
-    """Return a text with the signature of a key under a name.
-
-    Raises
-    ------
-    ValueError
-        If the text or the name cannot stand in a note.
-    """
+    """Return a text with the signature of a key under a name; `ValueError` if they cannot stand in a note."""
     if not text.endswith("\n") or any(letter < BEYOND_ASCII_CONTROLS and letter != "\n" for letter in text):
         raise ValueError("the text of a note ends with a newline and has no other control character")
     if not name or "+" in name or any(letter.isspace() for letter in name):
@@ -96,10 +74,7 @@ def signed_note(text: str, *, name: str, key: SiteKey) -> str:
 def open_note(note: str, *, name: str, public_key: bytes) -> str:
     """Return the text of a note that the key has signed under the name; signatures of others are ignored.
 
-    Raises
-    ------
-    NoteRefused
-        If the note is malformed, or the key has not signed it.
+    `NoteRefused` if the note is malformed, or the key has not signed it.
     """
     if len(note) > LONGEST_NOTE or any(letter < BEYOND_ASCII_CONTROLS and letter != "\n" for letter in note):
         raise NoteRefused("a note is short and has no control characters but newlines")
@@ -128,13 +103,7 @@ def sign_checkpoint(checkpoint: Checkpoint, key: SiteKey) -> str:
 
 
 def open_checkpoint(note: str, *, public_key: bytes, origin: str | None = None) -> Checkpoint:
-    """Return the checkpoint of a note that the key has signed; with `origin`, of that log alone.
-
-    Raises
-    ------
-    NoteRefused
-        If it is none, is of another log, or is not signed by the key.
-    """
+    """Return the checkpoint of a note that the key has signed; with `origin`, of that log alone; else `NoteRefused`."""
     claimed = note.partition("\n")[0]
     if origin is not None and claimed != origin:
         raise NoteRefused(f"a checkpoint of {claimed}, not of {origin}")

@@ -81,12 +81,7 @@ class Witness:
     def look(self, shown: Sequence[ShownAccount], proof: Proof) -> list[Checkpoint]:
         """Compare what a site shows with what was seen, keep it, and return it.
 
-        Nothing is kept unless all of it follows what was seen.
-
-        Raises
-        ------
-        LedgerRefused
-            If an account has lost entries, has others than before, or is gone.
+        `LedgerRefused` if an account has lost entries, has others than before, or is gone; nothing is kept then.
         """
         key = decoded_key(self.public_key)
         fresh: dict[str, str] = {}
@@ -120,10 +115,8 @@ class Witness:
 def follows(seen: Checkpoint, shown: Checkpoint, proof: Callable[[int, int], Sequence[bytes]]) -> None:
     """Refuse a checkpoint that does not continue the one seen before.
 
-    Raises
-    ------
-    LedgerRefused
-        If it is shorter (a rollback), as long with another root, or longer without containing the other (a fork).
+    `LedgerRefused` if it is shorter (a rollback), as long with another root, or longer without containing the other (a
+    fork).
     """
     if shown.size < seen.size:
         raise LedgerRefused(
@@ -195,13 +188,7 @@ class Site:
 
 
 def witness_site(site: Site, witness: Witness) -> list[Checkpoint]:
-    """Look at a site once.
-
-    Raises
-    ------
-    LedgerRefused
-        As `Witness.look`, and if an answer is no answer.
-    """
+    """Look at a site once; `LedgerRefused` as from `Witness.look`, and if an answer is no answer."""
     try:
         return witness.look(site.checkpoints(), site.proof)
     except (ValueError, KeyError, TypeError, IndexError) as error:
