@@ -146,7 +146,7 @@ class LinearModel:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Self:
-        """Build the model that weights.json describes; `ValueError` if its schema is unknown or its content incomplete."""
+        """Build the model that weights.json describes; `ValueError` for an unknown schema or incomplete content."""
         if not isinstance(body, dict) or body.get("schema") != SCHEMA:
             raise ValueError(f"weights must follow schema {SCHEMA}")
         try:

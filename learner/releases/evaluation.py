@@ -291,7 +291,7 @@ def set_measures(
 
 
 def f1_scores(agreed: NDArray[Any], named: NDArray[Any]) -> tuple[float, float]:
-    """Return micro- and macro-F1 from true positives and from :math:`2 TP + FP + FN` of each class, shape (n_classes,)."""
+    """Return micro- and macro-F1 from true positives and from :math:`2 TP + FP + FN`, each of shape (n_classes,)."""
     micro = 2.0 * float(agreed.sum()) / max(float(named.sum()), 1.0)
     by_class = np.divide(2.0 * agreed, named, out=np.zeros(len(named)), where=named > 0)
     return micro, float(by_class.sum()) / max(int((named > 0).sum()), 1)

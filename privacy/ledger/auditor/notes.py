@@ -38,7 +38,7 @@ class Checkpoint:
 
     @classmethod
     def from_text(cls, text: str) -> "Checkpoint":
-        """Read the text of a note, or raise `NoteRefused`; lines after the third say something else and are left alone."""
+        """Read the text of a note, or raise `NoteRefused`; lines after the third say something else."""
         lines = text.split("\n")
         if len(lines) < 4 or lines.pop() or not all(lines):
             raise NoteRefused("a checkpoint has at least three lines, none of them empty")
