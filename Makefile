@@ -62,7 +62,7 @@ test-spark: setup ## gates and features on a real cluster, and a storm over it; 
 	@cp $(VENV)/lib/python3*/site-packages/dpal.pth var/spark-venv/lib/python3*/site-packages/
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-150} var/spark-venv/bin/python -m pytest -s -m spark $(ARGS)
 
-lint: setup ## ruff, djade, mypy, import-linter, missing migrations, code that nothing uses
+lint: setup ## ruff, djade, mypy, import-linter, missing migrations, code that nothing uses, dead links and names in the docs
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@git ls-files '*.html' ':!docs/_templates' | xargs $(VENV)/bin/djade --target-version 5.2 --check
@@ -72,6 +72,7 @@ lint: setup ## ruff, djade, mypy, import-linter, missing migrations, code that n
 	@DPAL_NO_SERVERS=1 $(PYTHON) -W "ignore:Got an error checking a consistent migration history:RuntimeWarning" \
 		manage.py makemigrations --check --dry-run
 	@$(PYTHON) .ci/unused.py
+	@$(PYTHON) .ci/docs.py
 
 fmt: setup ## format code and templates and mend what ruff can
 	@$(VENV)/bin/ruff check --fix .

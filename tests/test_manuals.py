@@ -1,44 +1,15 @@
-import re
-from pathlib import Path
+import runpy
 
 from dpal_site.embedded.servers import REPOSITORY
 
-# What links are looked for in.
-LINKED = sorted(
-    {
-        *REPOSITORY.glob("*.md"),
-        *(REPOSITORY / "docs").rglob("*.md"),
-        *(REPOSITORY / ".github").rglob("*.md"),
-        REPOSITORY / "client" / "README.md",
-    }
+CHECK = runpy.run_path(str(REPOSITORY / ".ci" / "docs.py"))
+anchors, dead_links, dead_mentions, dead_names = (
+    CHECK[name] for name in ("anchors", "dead_links", "dead_mentions", "dead_names")
 )
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-CODE = re.compile(r"^(```|~~~|:::).*?^\1.*?$|<!--.*?-->", re.S | re.M)
 
 
-def anchors(markdown: str) -> set[str]:
-    """Return what links may lead to inside a page: its headings, as GitHub and the built manual write them."""
-    headings = re.findall(r"^#{1,6} +(.+?) *$", CODE.sub("", markdown), re.M)
-    names = [re.sub(r"[^\w\- ]", "", LINK.sub(r"\1", heading).lower()).replace(" ", "-") for heading in headings]
-    before = [names[:place].count(name) for place, name in enumerate(names)]
-    return {f"{name}-{times}" if times else name for name, times in zip(names, before, strict=True)}
-
-
-def dead_links(page: Path, markdown: str) -> list[str]:
-    """Return the links of a page that lead to no file or no heading of this repository; other hosts are not asked."""
-    dead = []
-    for link in re.findall(r"\]\((?!\w+:)([^)\s]+)\)", re.sub(r"`[^`\n]*`", "x", CODE.sub("", markdown))):
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        inside = markdown if target == page else target.read_text("utf-8") if anchor and target.is_file() else ""
-        if not target.exists() or (anchor and anchor not in anchors(inside)):
-            dead.append(link)
-    return dead
-
-
-def test_links_lead_somewhere():
-    dead = {str(page.relative_to(REPOSITORY)): dead_links(page, page.read_text("utf-8")) for page in LINKED}
-    assert {page: links for page, links in dead.items() if links} == {}
+def test_what_the_manuals_refer_to_exists(capsys):
+    assert CHECK["main"]() == 0, capsys.readouterr().out
 
 
 def test_a_link_that_leads_nowhere_is_found():
@@ -52,3 +23,26 @@ def test_a_link_that_leads_nowhere_is_found():
     found = ["#three", "nowhere.md", "../docs/glossary.md#nowhere", "images/nowhere.svg", "../tests#there"]
     assert dead_links(REPOSITORY / "docs" / "index.md", f"{alive}\n{code}\n{dead}\n") == found
     assert anchors("# One\n## One\n```\n# no\n```\n### [One](a.md) [two]\n") == {"one", "one-1", "one-two"}
+
+
+def test_a_name_that_is_gone_is_found():
+    alive = (
+        "`SECRET_KEY`, `SECRET_KEY_FILE=/path`, `manage.py audit_ledger --json`, `make lint`, `learner/papers/pages.py`"
+    )
+    gone = "SECRET_" + "WORDS"
+    dead = f"`{gone}`, `manage.py audit_everything`, `make everything`, `learner/papers/nowhere.py`, `nowhere.sql`"
+    assert list(dead_names(alive)) == []
+    assert list(dead_names(dead)) == [
+        f"setting {gone}",
+        "manage.py audit_everything",
+        "make everything",
+        "file learner/papers/nowhere.py",
+        "file nowhere.sql",
+    ]
+
+
+def test_a_manual_that_code_names_and_that_is_gone_is_found():
+    assert dead_mentions("docs/glossary.md, docs/glossary.md#glossary; docs/gone.md and docs/glossary.md#gone") == [
+        "docs/gone.md",
+        "docs/glossary.md#gone",
+    ]
