@@ -29,6 +29,7 @@ from privacy.accounting.selection import (
     TopCEvent,
 )
 from privacy.accounting.series import SecretBlockEvent, SecretSeriesEvent
+from privacy.accounting.shares import ClassCountsEvent
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.accounting.sums import RunningSumsEvent, SecondMomentsEvent, SumsEvent
 from privacy.accounting.training import (
@@ -72,6 +73,7 @@ __all__ = [
     "BanditOgdEvent",
     "BernoulliScreenEvent",
     "CenteredStepsEvent",
+    "ClassCountsEvent",
     "ComposedCappedGateEvent",
     "ComposedGateWindowEvent",
     "Cost",

@@ -502,4 +502,11 @@ ACCOUNTING = [
         "moved = records_moved(adjacency)",
         ("tests/pure/privacy/accounting/test_pick.py::test_price_against_a_second_implementation[null-1]",),
     ),
+    Mutant(
+        "counts by class charged for one cell of a record",
+        "privacy/accounting/shares.py",
+        "records_moved(adjacency) * self.counted / self.scale",
+        "records_moved(adjacency) / self.scale",
+        ("tests/pure/privacy/accounting/test_shares.py::test_the_cost_is_the_largest_ratio_of_masses[null-2]",),
+    ),
 ]

@@ -8,6 +8,7 @@ NOISE_SCALE = "tests/statistical/privacy/mechanisms/test_noise_scale.py"
 SCREENING = "tests/pure/privacy/mechanisms/test_screening.py"
 RESPONSES = "tests/pure/privacy/mechanisms/test_randomized_response.py"
 SUMS = "tests/pure/privacy/mechanisms/test_sums.py"
+SHARES = "tests/pure/privacy/mechanisms/test_shares.py"
 MOMENTS = "tests/pure/privacy/mechanisms/test_second_moments.py"
 
 NOISE = [
@@ -170,5 +171,26 @@ NOISE = [
         "self.class_variance + other.class_variance",
         "max(self.class_variance, other.class_variance)",
         (f"{SUMS}::test_blocks_add_up_with_their_noise",),
+    ),
+    Mutant(
+        "seven tenths of the noise on counts by class",
+        "privacy/mechanisms/shares.py",
+        "DiscreteLaplace(event.scale)",
+        "DiscreteLaplace(0.7 * event.scale)",
+        ("tests/statistical/privacy/mechanisms/test_shares_audit.py::test_noise_of_counts[1.0-True]",),
+    ),
+    Mutant(
+        "counts by class without noise",
+        "privacy/mechanisms/shares.py",
+        "noisy = DiscreteLaplace(event.scale).release(exact, rng=rng)",
+        "noisy = exact",
+        (f"{SHARES}::test_noise_of_the_operating_system_is_drawn_anew",),
+    ),
+    Mutant(
+        "a record in more cells than are paid for",
+        "privacy/mechanisms/shares.py",
+        "cells.ndim != 2 or cells.shape[1] != event.counted",
+        "cells.ndim != 2",
+        (f"{SHARES}::test_records_beyond_what_is_paid_for_are_refused[cells0]",),
     ),
 ]

@@ -252,6 +252,8 @@ BEGIN
             delta := inner_cost.delta;
             rho := inner_cost.rho + selected ^ 2 / 8;
         END IF;
+    WHEN 'class_counts' THEN
+        epsilon := moved * (event ->> 'counted')::float8 / (event ->> 'scale')::float8;
     WHEN 'gate_of_snapshot', 'label_training' THEN
         SELECT cost.* INTO epsilon, delta, rho FROM privacy_least_cost(event -> 'inner', 'null') AS cost;
     WHEN 'gate_window', 'composed_gate_window' THEN

@@ -84,6 +84,7 @@ EXAMPLES = [
     ev.PickedFitEvent(ev.CenteredStepsEvent(40, 9, 7, 1.05, 0.3, 4.0, 20.0, center_sigma=15.0), 5, 12.0, delta=1e-6),
     ev.PickedFitEvent(ev.SumsEvent(65, 77, 1.05, 12.0, 2.5), 5, 30.0),
     ev.PickedFitEvent(TILT, 5, 0.1, "exponential"),
+    ev.ClassCountsEvent(57, 2, 1.5),
     ev.PostProcessingEvent("ranking of released texts"),
 ]
 

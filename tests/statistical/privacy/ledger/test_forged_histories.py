@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting import events as ev
+from privacy.accounting.shares import class_counts_event
 from privacy.ledger.rules import OPENED_ONCE, charge_of
 from tests.counting import new_counter
 from tests.forging import History, Step, said_by_auditor, said_by_database, said_by_service
@@ -41,7 +42,10 @@ def blocks(draw: Any) -> History:
     events: list[ev.Event] = []
     for block in draw(st.lists(st.integers(1, len(rates)), min_size=2, max_size=5)):
         before = events[-1] if events else None
-        events.append(ev.SecretBlockEvent.next_of(before, training, block=block, rates=rates))
+        told = training
+        if before is not None and draw(st.booleans()):
+            told = class_counts_event(before.series.epsilons[block - 1], cells=9, counted=2)
+        events.append(ev.SecretBlockEvent.next_of(before, told, block=block, rates=rates))
     return History(followed(events))
 
 
@@ -89,7 +93,8 @@ def sums(draw: Any) -> History:
     steps = ev.GradientStepsEvent(draw(st.integers(1, 40)), 3, 3, 1.0, 0.3, draw(st.floats(2, 30)), 9.0)
     running = ev.RunningSumsEvent(once, draw(st.integers(1, 16)), (11796, 55273), (5695, 27007))
     picked = ev.PickedFitEvent(draw(st.sampled_from([once, steps])), draw(st.integers(2, 9)), draw(st.floats(2, 30)))
-    told = draw(st.lists(st.sampled_from([once, steps, running, picked]), min_size=1, max_size=4))
+    counts = ev.ClassCountsEvent(9, draw(st.integers(1, 2)), draw(st.floats(0.5, 30)))
+    told = draw(st.lists(st.sampled_from([once, steps, running, picked, counts]), min_size=1, max_size=4))
     return History([Step(event) for event in told], filter="zcdp")
 
 
