@@ -350,13 +350,7 @@ LARGEST_SMOOTHING = 8
 
 
 class HuberLoss:
-    r"""The hinge with a quadratic bend from margin 1 - h to 1 + h.
-
-    Parameters
-    ----------
-    smoothing : float
-        Half width h of the bend, in [1/8, 8].
-    """
+    """The hinge with a quadratic bend from margin 1 - h to 1 + h, h in [1/8, 8]."""
 
     def __init__(self, smoothing: float) -> None:
         if not LEAST_SMOOTHING <= smoothing <= LARGEST_SMOOTHING:

@@ -129,10 +129,7 @@ def release_estimator_of(
 ) -> PrivateEstimator:
     """Return the estimator of one release, unfitted, with its pick wherever the release can start from a model.
 
-    Parameters
-    ----------
-    later : bool
-        Whether a release came before.
+    `later` says whether a release came before.
     """
     estimator = estimator_of(project, featurizer, prior=prior)
     starts = later or _leans_on_words(project, featurizer)

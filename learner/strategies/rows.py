@@ -43,12 +43,7 @@ class ListedRows:
 class OpenRows:
     """All rows from 0 to `total` but those that are taken: 8 bytes for each of these, and none for the others.
 
-    Parameters
-    ----------
-    total : int
-        Rows there are, >= 0.
-    taken : ndarray of int64, shape (k,)
-        Rows to leave out, in any order; one that is named twice is left out once.
+    `taken` may be in any order; one that is named twice is left out once.
     """
 
     def __init__(self, total: int, taken: Rows64) -> None:

@@ -20,23 +20,13 @@ def capping(cap: int) -> Callable[[pa.Table], pa.Table]:
 
 
 def capped(pairs: pa.Table, cap: int) -> pa.Table:
-    """Return each contributor's `cap` texts of lowest rank, every (contributor, text) once.
+    """Return each contributor's `cap` texts of lowest rank, every (contributor, text) once, by contributor code and
+    rank.
 
-    The rank of a pair is the lowest among its records, and its coin is that record's. Which pairs stay depends on
-    the contributor's own records and their secret words alone, and capping in stages gives the same as capping once.
-
-    Parameters
-    ----------
-    pairs : pyarrow.Table
-        Columns text and contributor (dictionary-encoded), rank (uint32) and others that go along; rows in record
-        order, or ranges of records capped before, in order.
-    cap : int
-        Texts of one contributor, >= 1.
-
-    Returns
-    -------
-    pyarrow.Table
-        Ordered by contributor code and rank.
+    The rank of a pair is the lowest among its records, and its coin is that record's. Which pairs stay depends on the
+    contributor's own records and their secret words alone, and capping in stages gives the same as capping once.
+    `pairs` has the columns text and contributor (dictionary-encoded), rank (uint32) and others that go along; rows in
+    record order, or ranges of records capped before, in order.
     """
     pairs = pairs.unify_dictionaries().combine_chunks()
     if not pairs.num_rows:

@@ -78,24 +78,10 @@ def siphash(
     finalizations: int = 3,
     limit: int | None = None,
 ) -> Words:
-    """Return SipHash-c-d of many messages.
+    """Return SipHash-c-d of many messages, shape (n,); message i is ``data[offsets[i]:offsets[i + 1]]``.
 
-    Parameters
-    ----------
-    data : ndarray of uint8
-        Message i is ``data[offsets[i]:offsets[i + 1]]``.
-    offsets : ndarray of int64, shape (n + 1,)
-        Not decreasing, within `data`.
-    key : bytes
-        16 bytes.
-    compressions, finalizations : int
-        Rounds for each word and at the end; 1 and 3, or 2 and 4.
-    limit : int, optional
-        Messages of more bytes are taken as empty.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n,)
+    The key has 16 bytes; `compressions` and `finalizations` are rounds for each word and at the end: 1 and 3, or 2 and
+    4. Messages of more bytes than `limit` are taken as empty.
     """
     if len(key) != KEY_BYTES:
         raise ValueError(f"key must have {KEY_BYTES} bytes, got {len(key)}")

@@ -19,21 +19,8 @@ LARGEST_WEIGHT = 2**10
 class NoisySteps:
     """Rows that answer one noisy gradient after the other, as many as their event pays for.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        Constant column included, of norm at most ``event.norm_bound``.
-    event : GradientStepsEvent
-        The noise and its price.
-    rng : RandomSource
-        Source of the noise; exact only if secure.
-
-    Attributes
-    ----------
-    count : float
-        Noisy number of rows.
-    row_sum : ndarray of shape (d,) or None
-        Noisy sum of the rows, where the event pays for it.
+    `rows`, shape (n, d), include the constant column and have a norm of at most ``event.norm_bound``. `count` is the
+    noisy number of rows, `row_sum` their noisy sum, shape (d,), where the event pays for it.
     """
 
     def __init__(self, rows: Array, event: GradientStepsEvent, *, rng: RandomSource) -> None:
@@ -75,10 +62,7 @@ class NoisySteps:
     def release(self, residuals: Array) -> Array:
         """Return the noisy sum of residuals, shape (n, K), times rows, shape (K, d); longer residuals are clipped.
 
-        Raises
-        ------
-        ValueError
-            If every step that was paid for is made, or a residual is not finite.
+        `ValueError` if every step that was paid for is made, or a residual is not finite.
         """
         event = self._event
         if self._made == event.steps:
@@ -107,26 +91,10 @@ def step_queries(
 ) -> Queries:
     """Return the queries of softmax regression by gradient steps.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d - 1)
-        Of norm at most `norm_bound`.
-    members : ndarray of shape (n, K)
-        Whether each row is of each class.
-    event : GradientStepsEvent
-        The noise and its price.
-    norm_bound : float
-        To which rows about a centre are clipped.
-    constant : float
-        Value of the column beside the rows.
-    rng : RandomSource
-        Source of the noise.
-
-    Returns
-    -------
-    mapping
-        `count` and, where the event pays for it, `row_sum`; ``gradient(weights, center, reach)`` for rows about a
-        public centre in units of a public reach, both the same in every step.
+    `rows`, shape (n, d - 1), have at most `norm_bound`, to which rows about a centre are clipped; `members`, shape (n,
+    K), says which classes they are of; `constant` is the column beside them. The queries are `count` and, where the
+    event pays for it, `row_sum`; ``gradient(weights, center, reach)`` is for rows about a public centre in units of a
+    public reach, both the same in every step.
     """
 
     def beside(part: Array) -> Array:

@@ -28,16 +28,8 @@ def right_answers(
     """Return how many rows each model gets right, shape (n_models,).
 
     Whether a row is right does not depend on the rows around it: rows and weights are whole numbers whose products add
-    up exactly in any order.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        Of norm at most `norm_bound`.
-    places : ndarray of int64, shape (n,)
-        The number of each row's class.
-    models : sequence of (coef, intercept)
-        Shapes (K, d) and (K,); of one row, (1, d) and (1,), a positive score speaks for class 1, else for class 0.
+    up exactly in any order. `rows`, shape (n, d), have at most `norm_bound` and the classes `places`. Models have
+    shapes (K, d) and (K,); of one row, a positive score speaks for class 1, else for class 0.
     """
     if len(rows) > MOST_ROWS:
         raise ValueError(f"at most {MOST_ROWS} rows can be counted")
@@ -69,19 +61,8 @@ def bar_of(event: PickedFitEvent) -> float:
 def release_counts(right: NDArray[np.int64], event: PickedFitEvent, *, rng: RandomSource) -> NDArray[np.float64]:
     """Return noisy differences of all counts to the first, or the number of the candidate that was drawn.
 
-    Parameters
-    ----------
-    right : ndarray of int64, shape (event.candidates,)
-        How many rows each candidate gets right.
-    event : PickedFitEvent
-        The noise and its price.
-    rng : RandomSource
-        Source of the noise; exact only if secure.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer candidates than are paid for.
+    `right`, shape (event.candidates,), says how many rows each candidate gets right; `ValueError` if there are more or
+    fewer candidates than are paid for.
     """
     if right.shape != (event.candidates,):
         raise ValueError(f"{event.candidates} candidates are paid for, got {right.shape}")

@@ -110,17 +110,8 @@ class RandomizedResponse(ResponseMechanism):
         return self.odds + (kept - 1) * ODDS_UNIT
 
     def kept(self, priors: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return which classes each prior keeps.
-
-        Parameters
-        ----------
-        priors : ndarray of floats, shape (n, K)
-            Public chances of the classes, or numbers in proportion to them: >= 0, not all 0.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, K)
-            True for the likeliest classes of each row; of equally likely ones those of a lower number.
+        """Return which classes each public prior, shape (n, K), keeps: the likeliest, of equals those of a lower
+        number.
         """
         rows = np.asarray(priors, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_classes:
@@ -141,22 +132,7 @@ class RandomizedResponse(ResponseMechanism):
         return keeps
 
     def release(self, classes: NDArray[np.integer], kept: NDArray[np.bool_], *, rng: RandomSource) -> NDArray[np.int64]:
-        """Randomise each class once.
-
-        Parameters
-        ----------
-        classes : ndarray of int, shape (n,)
-            The true classes, in [0, K). Nothing else here is secret.
-        kept : ndarray of bool, shape (n, K)
-            What `kept` returned for the prior of each question.
-        rng : RandomSource
-            Source of the draws.
-
-        Returns
-        -------
-        ndarray of int64, shape (n,)
-            What is said, always a kept class.
-        """
+        """Randomise each true class once, shape (n,); nothing else here is secret. A kept class is said."""
         truth, keeps = np.asarray(classes, dtype=np.int64), self._checked(kept)
         if truth.shape != (len(keeps),):
             raise ValueError(f"classes and kept must have one row a question, got {truth.shape} and {keeps.shape}")
@@ -200,21 +176,10 @@ class RandomizedResponse(ResponseMechanism):
     def likelihoods(
         self, said: NDArray[np.integer], kept: NDArray[np.bool_], *, absent: float | None = None
     ) -> NDArray[np.float64]:
-        """Return P(said | true) for what was said and every class that may have been true.
+        """Return P(said | true) for what was said and every class that may have been true, shape (n, K).
 
-        Parameters
-        ----------
-        said : ndarray of int, shape (n,)
-            What was said to each question.
-        kept : ndarray of bool, shape (n, K)
-            The classes each question kept: public.
-        absent : float, optional
-            The value of rows whose class was not kept; without it such a row is an error.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, K)
-            A public function of the prior and of what was said.
+        It is a public function of the prior and of what was said. `absent` is the value of rows whose class was not
+        kept; without it such a row is an error.
         """
         keeps = self._checked(kept)
         spoken = np.asarray(said, dtype=np.int64)
@@ -231,19 +196,9 @@ class RandomizedResponse(ResponseMechanism):
         return values
 
     def information(self, priors: NDArray[np.floating], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return what a response is expected to tell about the true class, in nats.
+        """Return what a response is expected to tell about the true class, in nats, shape (n,).
 
-        Parameters
-        ----------
-        priors : ndarray of floats, shape (n, K)
-            Public chances of the classes; a row is divided by its sum.
-        kept : ndarray of bool, shape (n, K)
-            What `kept` returned for them.
-
-        Returns
-        -------
-        ndarray of float64, shape (n,)
-            The mutual information of the true class and of what will be said, >= 0.
+        `priors`, shape (n, K), are public chances of the classes, `kept` what they keep.
         """
         keeps = self._checked(kept)
         chances = np.asarray(priors, dtype=np.float64)
@@ -271,10 +226,7 @@ class RandomizedResponse(ResponseMechanism):
 def mechanism_of(event: AnswersEvent, n_classes: int | None = None) -> ResponseMechanism:
     """Return what draws the responses that an event pays for; for so many classes, else for those of the event.
 
-    Raises
-    ------
-    TypeError
-        If nothing does: then nobody may be charged for them.
+    `TypeError` if nothing does: then nobody may be charged for them.
     """
     found = MECHANISMS.get(type(event))
     if found is None:

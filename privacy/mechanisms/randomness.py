@@ -91,12 +91,8 @@ class SecureRandom(RandomSource):
 
 
 class SimulationRandom(RandomSource):
-    """Simulation, no guarantee: a seeded numpy generator for tests and experiments.
-
-    Parameters
-    ----------
-    seed : int or numpy.random.Generator
-        Seed, >= 0, or a generator to draw the seed from.
+    """Simulation, no guarantee: a numpy generator of a seed >= 0, or of a seed drawn from one, for tests and
+    experiments.
     """
 
     simulated = True

@@ -36,14 +36,7 @@ def release_running_sums(
 ) -> ReleasedSums:
     """Return what is released when the newest of `batches` is full; `RunningTotal` makes sums of all of it.
 
-    Parameters
-    ----------
-    batches : sequence of (rows, members)
-        All batches of the epoch, oldest first, as `release_sums` takes them; each may be empty.
-    event : RunningSumsEvent
-        The noise and its price.
-    rng : RandomSource
-        Source of the noise; exact only if secure.
+    `batches` are all of the epoch, oldest first, as `release_sums` takes them; each may be empty.
     """
     products, sums = weighted_sums(batches, event)
     return noisy_sums(products, sums, event.sums, parts=PARTS, rng=rng)

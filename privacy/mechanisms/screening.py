@@ -30,26 +30,11 @@ def coin_probability(probability: float | Fraction) -> Fraction:
 def flip_coins(
     probabilities: NDArray[np.float64], *, high: Fraction, low: Fraction, rng: RandomSource
 ) -> NDArray[np.bool_]:
-    """Select each record independently with its probability, clamped into [`low`, `high`].
+    """Select each record independently with its probability, clamped into [`low`, `high`]; same shape.
 
-    Parameters
-    ----------
-    probabilities : ndarray of float64
-        Wanted probabilities, any shape; rounding in them cannot leave the clamp.
-    high, low : Fraction
-        Exact largest and smallest probability, multiples of 2**-53; the charge is made for these.
-    rng : RandomSource
-        Source of the coins.
-
-    Returns
-    -------
-    ndarray of bool
-        The selections, of the same shape. A coin shows exactly ``ceil(p 2**53) / 2**53``.
-
-    Raises
-    ------
-    ValueError
-        If a probability is not a number, or the clamp is empty or finer than 2**-53.
+    `high` and `low` are multiples of 2**-53, for which the charge is made; rounding in the probabilities cannot leave
+    the clamp. A coin shows exactly ``ceil(p 2**53) / 2**53``. `ValueError` for a nan, or a clamp that is empty or
+    finer.
     """
     if not 0 <= low <= high <= 1 or RESOLUTION % high.denominator or RESOLUTION % low.denominator:
         raise ValueError(f"need multiples of 2**-53 with 0 <= low <= high <= 1, got [{float(low)}, {float(high)}]")

@@ -10,17 +10,7 @@ from privacy.mechanisms.randomness import RandomSource
 
 
 class Measurement(NamedTuple):
-    """A noisy answer.
-
-    Attributes
-    ----------
-    query : str
-    sensitivity : float
-        How far one record moves the exact answer, in the norm of the noise.
-    scale : float
-        Scale of the noise: 0 for public chance that no record moves.
-    answer : ndarray of floats
-    """
+    """A noisy answer to a query, its sensitivity in the norm of the noise, and the scale: 0 for public chance."""
 
     query: str
     sensitivity: float
@@ -44,10 +34,7 @@ Queries = Mapping[str, Callable[..., Measurement]]
 class MeasuringSession:
     """All that learning may know of private rows: answers to measured queries, each recorded.
 
-    Parameters
-    ----------
-    queries : mapping of str to callable
-        Each returns a `Measurement` from public values; the rows it reads are its own.
+    Each query returns a `Measurement` from public values; the rows it reads are its own.
     """
 
     def __init__(self, queries: Queries) -> None:

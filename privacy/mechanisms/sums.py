@@ -25,15 +25,7 @@ Members = NDArray[np.bool_]
 
 
 class ReleasedSums(NamedTuple):
-    """Noisy sums of one release.
-
-    Attributes
-    ----------
-    moments : ndarray of shape (d, d) or None
-        Noisy sum of x x^T, symmetric; None where class sums alone were released.
-    class_sums : ndarray of shape (K, d)
-        Noisy sum of the rows of each class.
-    """
+    """Noisy sums of one release: `moments` of x x^T, shape (d, d), or None, and `class_sums`, shape (K, d)."""
 
     moments: NDArray[np.float64] | None
     class_sums: NDArray[np.float64]
@@ -66,15 +58,8 @@ def exact_sums(
 def release_sums(blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent, *, rng: RandomSource) -> ReleasedSums:
     """Return all sums with noise.
 
-    Parameters
-    ----------
-    blocks : iterable of (rows, members)
-        Rows, shape (n, d), constant column included, of norm at most ``event.norm_bound``; and which classes each
-        belongs to, boolean of shape (n, K).
-    event : SumsEvent
-        The noise and its price.
-    rng : RandomSource
-        Source of the noise; exact only if secure.
+    A block has rows of shape (n, d), constant column included, of norm at most ``event.norm_bound``, and the classes
+    each belongs to, boolean of shape (n, K).
     """
     return noisy_sums(*exact_sums(blocks, event), event, parts=1, rng=rng)
 

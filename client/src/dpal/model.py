@@ -159,13 +159,7 @@ class Model:
         return values[:, 0] if len(self._coef) == 1 else values
 
     def check(self) -> None:
-        """Predict the samples of the release and compare.
-
-        Raises
-        ------
-        NotGenuine
-            If a class or a probability differs from what the site wrote beside them.
-        """
+        """Predict the samples of the release; `NotGenuine` if anything differs from what the site wrote."""
         samples = _json(self.files["samples.json"])
         records = np.array(samples["records"], dtype=np.uint8) if self.records == "images" else samples["records"]
         found = self.predict_proba(records)

@@ -32,16 +32,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """A release whose files are all in the cache, verified.
-
-    Attributes
-    ----------
-    manifest : Manifest
-    files : mapping of str to Path
-        What the manifest lists.
-    signed : mapping of str to Path
-        The manifest and its signatures.
-    """
+    """A release whose files are all in the cache, verified: those that the manifest lists, and the `signed` ones."""
 
     manifest: Manifest
     files: Mapping[str, Path]

@@ -100,13 +100,7 @@ class Site:
             address = following.removeprefix(self.address)
 
     def file(self, path: str, *, start: int = 0, tag: str = "") -> Iterator[bytes]:
-        """Yield a file's bytes from `start` on, if it still has that tag.
-
-        Raises
-        ------
-        Broken
-            If the connection ended before the file did.
-        """
+        """Yield a file's bytes from `start` on, if it still has that tag; `Broken` if the connection ends early."""
         headers = {"Accept-Encoding": "identity"}
         if start:
             headers |= {"Range": f"bytes={start}-", "If-Range": tag}

@@ -116,13 +116,7 @@ def message_of(said: str) -> Message:
 
 
 def message_from(stored: Mapping[str, Any]) -> Message:
-    """Return the message of what `as_json` gave; `ValueError` for anything else.
-
-    Raises
-    ------
-    ValueError
-        If it is not of that form.
-    """
+    """Return the message of what `as_json` gave; `ValueError` for anything else."""
     try:
         if "messages" in stored:
             return Messages(stored["separator"], [message_from(part) for part in stored["messages"]])

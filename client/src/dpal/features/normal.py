@@ -62,14 +62,7 @@ class WordLists:
 
 
 class Words:
-    """One rule, applied to many texts.
-
-    Parameters
-    ----------
-    rule : {"L0", "L1", "L2", "L3", "L4", "L5"}
-    lists : WordLists, optional
-        Needed by the rules from L2 on.
-    """
+    """One rule, L0 to L5, applied to many texts; the rules from L2 on need the lists."""
 
     def __init__(self, rule: str, lists: WordLists | None = None) -> None:
         if rule not in RULES:

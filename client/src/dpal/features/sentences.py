@@ -144,12 +144,7 @@ class Sentences(Featurizer):
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Sentences":
         """Build it with the vocabulary of the release and the installed weights, which features.json names by digest.
 
-        Raises
-        ------
-        DpalError
-            If the weights are not installed.
-        NotGenuine
-            If weights or vocabulary are others.
+        `DpalError` if the weights are not installed, `NotGenuine` if weights or vocabulary are others.
         """
         if VOCABULARY not in files or sha256_of(files[VOCABULARY]) != parameters["vocabulary_sha256"]:
             raise NotGenuine(f"{VOCABULARY} is not the vocabulary that features.json names.")

@@ -37,13 +37,7 @@ PROGRAMS: dict[str, Program] = {
 
 
 def recompute(transcript: Transcript) -> Weights:
-    """Return the weights that the answers of a transcript lead to.
-
-    Raises
-    ------
-    NotGenuine
-        If the program is unknown, or the answers are not those that it asks for.
-    """
+    """Return the weights that the answers of a transcript lead to; `NotGenuine` if they are not what it asks for."""
     program = PROGRAMS.get(transcript.program)
     if program is None:
         raise NotGenuine(f"This version knows no program {transcript.program!r}: use a newer one.")
@@ -56,20 +50,8 @@ def recompute(transcript: Transcript) -> Weights:
 def recomputed(transcript: Mapping[str, Any], weights: Mapping[str, Any]) -> float:
     """Recompute the weights of a release and return how far they are from those it has: 0 where every bit is the same.
 
-    Parameters
-    ----------
-    transcript, weights : mapping
-        Contents of transcript.json and weights.json.
-
-    Returns
-    -------
-    float
-        Largest difference, as a share of the largest weight: at most `ROUNDING`.
-
-    Raises
-    ------
-    NotGenuine
-        If the transcript cannot be followed, or leads to other weights.
+    The largest difference is a share of the largest weight, at most `ROUNDING`; `NotGenuine` if the transcript cannot
+    be followed, or leads to other weights.
     """
     try:
         found = recompute(Transcript.from_json(transcript))

@@ -58,15 +58,10 @@ def channel(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weig
 
 
 def fit_channel(parameters: Mapping[str, Any], chances: Array) -> ChannelFit:
-    """Learn from at least one response.
+    """Learn from at least one response: `chances`, shape (n, K), has its probability for each class.
 
-    Parameters
-    ----------
-    parameters : mapping
-        `rows` of the questions, shape (n, d); `priors`, mappings with `coef`, `intercept` and `multiclass`, the most
-        confident last; `centre` and `scale` of public texts; `regularization`, None to find it.
-    chances : ndarray of shape (n, K)
-        Probability of each response, for each class.
+    The parameters are `rows` of the questions, shape (n, d); `priors`, mappings with `coef`, `intercept` and
+    `multiclass`, the most confident last; `centre` and `scale` of public texts; `regularization`, None to find it.
     """
     rows, centre, scale = parameters["rows"], parameters["centre"], parameters["scale"]
     priors = [Weights(**each) for each in parameters["priors"]]

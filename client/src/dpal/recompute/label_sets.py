@@ -53,15 +53,9 @@ class SetSummary:
 
 
 def summarise_sets(sums: NoisySums, *, constant: float, row_norm: float) -> SetSummary:
-    """Read noisy sums, whose last column is the constant and whose last row sums over all rows.
+    """Read noisy sums, whose last column is `constant` and whose last row sums over all rows.
 
-    Parameters
-    ----------
-    sums : NoisySums
-    constant : float
-        Value of the constant column, > 0.
-    row_norm : float
-        Norm that rows have without it: where no moments were released rows are taken to reach it.
+    Where no moments were released rows are taken to reach `row_norm`, their norm without the constant.
     """
     noise, everything = sums.class_variance, sums.class_sums[-1]
     rows = sums.class_sums[:-1, :-1]

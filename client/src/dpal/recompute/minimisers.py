@@ -9,15 +9,7 @@ from dpal.recompute.transcript import Session, Tell, Weights
 
 
 def minimisers(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
-    """Fold the constant column into the intercepts of `n_models` noisy minimisers.
-
-    Parameters
-    ----------
-    parameters : mapping
-        `n_models`, and `intercept_scaling`: the constant column, 0 for none.
-    session : Session
-        Answers `minimiser`.
-    """
+    """Fold the constant column (`intercept_scaling`, 0 for none) into the intercepts of `n_models` noisy minimisers."""
     n_models: int = parameters["n_models"]
     found = []
     for place in range(n_models):

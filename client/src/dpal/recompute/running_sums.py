@@ -97,13 +97,9 @@ def _growth(coefficients: tuple[float, ...]) -> Array:
 def running_sums(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
     """Add further releases to a total and make the best model of it.
 
-    Parameters
-    ----------
-    parameters : mapping
-        Those of `RunningTotal` and `best_model`; `start`, a mapping with the total of the version before or None; and
-        how many releases were `answered` since.
-    session : Session
-        Answers `moments` and `class_sums` of each release, then `seed`.
+    The parameters are those of `RunningTotal` and `best_model`; `start`, a mapping with the total of the version before
+    or None; and how many releases were `answered` since. The session answers `moments` and `class_sums` of each
+    release, then `seed`.
     """
     return best_model(parameters, total_of(parameters, session).sums(parameters), session.ask("seed"))[1]
 

@@ -24,14 +24,10 @@ PRIOR_LENGTH = 10.0
 def softmax_steps(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
     """Follow noisy gradients, each over all rows about their noisy mean.
 
-    Parameters
-    ----------
-    parameters : mapping
-        `steps`, `dimension` (constant column included), `n_classes`, `sigma` of a gradient, `center_sigma` of the sum
-        of rows or None, `norm_bound` of a row without the constant column and `row_norm` with it,
-        `intercept_scaling`, and `prior`: None or a mapping with `coef` and `intercept`.
-    session : Session
-        Answers `count`, `row_sum` and `gradient`.
+    The parameters are `steps`, `dimension` (constant column included), `n_classes`, `sigma` of a gradient,
+    `center_sigma` of the sum of rows or None, `norm_bound` of a row without the constant column and `row_norm` with it,
+    `intercept_scaling`, and `prior`: None or a mapping with `coef` and `intercept`. The session answers `count`,
+    `row_sum` and `gradient`.
     """
     noisy_count = max(float(session.ask("count")[0]), 1.0)
     center, reach = _center(parameters, session, noisy_count)

@@ -112,15 +112,9 @@ class Scores:
 
 
 def summarise(sums: NoisySums, *, constant: float, row_norm: float) -> Summary:
-    """Read noisy sums, whose last column is the constant.
+    """Read noisy sums, whose last column is `constant`.
 
-    Parameters
-    ----------
-    sums : NoisySums
-    constant : float
-        Value of the constant column, > 0.
-    row_norm : float
-        Norm that rows have without it: where no moments were released rows are taken to reach it.
+    Where no moments were released rows are taken to reach `row_norm`, their norm without the constant.
     """
     rows, noise = sums.class_sums[:, :-1], sums.class_variance
     counts = pulled_counts(sums.class_sums[:, -1] / constant, noise / constant**2)
@@ -361,14 +355,9 @@ def pulled_counts(noisy: Array, variance: float) -> Array:
 
 
 def sums(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
-    """Make the best model of noisy sums.
+    """Make the best model of noisy sums, with the parameters of `released_sums`, `all_sums` and `best_model`.
 
-    Parameters
-    ----------
-    parameters : mapping
-        Those of `released_sums`, `all_sums` and `best_model`.
-    session : Session
-        Answers `moments`, `class_sums` and `seed`.
+    The session answers `moments`, `class_sums` and `seed`.
     """
     return best_model(parameters, all_sums(parameters, session), session.ask("seed"))[1]
 
@@ -394,14 +383,9 @@ def all_sums(parameters: Mapping[str, Any], session: Session) -> NoisySums:
 def best_model(parameters: Mapping[str, Any], sums: NoisySums, seed: Array) -> tuple[str, Weights]:
     """Return the name of the model that is made and its weights.
 
-    Parameters
-    ----------
-    parameters : mapping
-        `model`: a name or "auto"; `constant`: the column beside the rows; `row_norm`: bound of rows without it;
-        `prior`: None or a mapping with `coef` and `intercept`.
-    sums : NoisySums
-    seed : ndarray
-        Public chance, which splits noise and draws rows.
+    The parameters are `model`, a name or "auto"; `constant`, the column beside the rows; `row_norm`, bound of rows
+    without it; and `prior`, None or a mapping with `coef` and `intercept`. `seed` is public chance, which splits noise
+    and draws rows.
     """
     # Threads would add up in another order with every number of cores.
     with threadpool_limits(limits=1, user_api="blas"):

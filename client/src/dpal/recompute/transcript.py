@@ -42,13 +42,7 @@ class Recorded:
         self._left = deque(answers)
 
     def ask(self, query: str, *public: Any) -> Array:
-        """Return the next answer.
-
-        Raises
-        ------
-        NotGenuine
-            If the next answer is to another query, or there is none.
-        """
+        """Return the next answer; `NotGenuine` if it is to another query, or there is none."""
         if not self._left or self._left[0][0] != query:
             raise NotGenuine(f"The transcript lacks an answer to {query!r} where the training asks for it.")
         return self._left.popleft()[3]
@@ -63,14 +57,8 @@ class Recorded:
 class Transcript:
     """Everything that the weights of a release are made of.
 
-    Attributes
-    ----------
-    program : str
-        What makes weights of the answers, see `dpal.recompute.PROGRAMS`.
-    parameters : mapping
-        Public values: numbers, texts, lists, mappings and arrays.
-    answers : sequence of (query, sensitivity, noise scale, answer)
-        In the order in which they were asked for; a scale of 0 is public chance.
+    `program` is one of `dpal.recompute.PROGRAMS`, `parameters` are public values, and `answers` are (query,
+    sensitivity, noise scale, answer) in the order in which they were asked for; a scale of 0 is public chance.
     """
 
     program: str
@@ -91,13 +79,7 @@ class Transcript:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Transcript":
-        """Return the transcript that transcript.json holds.
-
-        Raises
-        ------
-        NotGenuine
-            If it is of another schema or cannot be read.
-        """
+        """Return the transcript that transcript.json holds; `NotGenuine` if it has another schema or cannot be read."""
         try:
             if body["schema"] != SCHEMA:
                 raise NotGenuine("The transcript is of a form that this version does not know: use a newer one.")
