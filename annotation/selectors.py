@@ -132,7 +132,6 @@ class AskedPicture:
 
 
 def asked_picture(record: Record, *, most_bytes: int = 2**31 - 1) -> AskedPicture | None:
-    """Return the picture of a record that was asked about; also for a process that cannot read pictures."""
     with connection.cursor() as cursor:
         cursor.execute(ASKED_PICTURE, [most_bytes, record.pk])
         row = cursor.fetchone()
@@ -206,7 +205,6 @@ def settled_for_good(project: Project) -> QuerySet[Query]:
 
 
 def undoable_skips(user: Person) -> QuerySet[Assignment]:
-    """Return what the person skipped or flagged in the last minutes and could still be asked, newest first."""
     skipped = Assignment.objects.filter(
         annotator=user.pk, state=AssignmentState.SKIPPED, finished_at__gte=Now() - UNDO_WINDOW
     )
@@ -217,7 +215,6 @@ def undoable_skips(user: Person) -> QuerySet[Assignment]:
 
 
 def earlier_choice(assignment: Assignment) -> int | None:
-    """Return the answer that was taken back last on an assignment; None where it never had one."""
     taken_back = Label.objects.filter(assignment=assignment).order_by("-pk")
     return taken_back.values_list("choice", flat=True).first()
 
@@ -235,7 +232,6 @@ class Question:
 
 
 def guess_of(assignment: Assignment) -> str | None:
-    """Return the class the annotator is asked to confirm, None where a class is chosen."""
     guess = assignment.query.guess
     return None if guess is None else str(assignment.project.classes[guess])
 
@@ -248,7 +244,6 @@ class Suggestion:
 
 
 def suggestion_of(assignment: Assignment) -> Suggestion | None:
-    """Return what stands beside a question; nothing where the model has none or a coin left it out."""
     query = assignment.query
     if query.suggested is None or query.suggested_percent is None or not query.suggestion_shown:
         return None

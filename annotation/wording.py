@@ -33,7 +33,6 @@ def localized(said: str) -> str:
 
 
 def class_name(name: str) -> str:
-    """Return the name of a class as pages show it; files and forms keep the name itself."""
     return name.replace("_", " ")
 
 

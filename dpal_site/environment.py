@@ -141,7 +141,6 @@ def _bucket(bucket: str, prefix: str, query: str) -> dict[str, Any]:
 
 
 def broker_tls(url: str, ca_file: str = "") -> dict[str, Any]:
-    """Return Celery's `broker_use_ssl`; empty for an address without TLS."""
     address = urlsplit(url)
     if address.scheme == "amqps":
         # None stands for the host in the address; but kombu makes a number of this name, which no certificate is for.

@@ -127,7 +127,6 @@ def answers() -> Table:
 
 @cache
 def templates() -> Table:
-    """Return the expressions of templates that others than managers see, by template; others declare nothing."""
     found: dict[str, dict[Reads, list[str]]] = {}
     base = Path(settings.BASE_DIR)
     folders = [base / "dpal_site" / "templates", *map(Path, get_app_template_dirs("templates"))]
@@ -163,7 +162,6 @@ def reads_of(table: Table, place: str, name: str) -> set[Reads]:
 
 
 def readers_of(table: Table, places: Sequence[str] | frozenset[str], name: str) -> frozenset[Reader]:
-    """Return who may read a name in any of some places; nobody where it is not declared."""
     declared = [reads for place in places for reads in reads_of(table, place, name)]
     return frozenset[Reader]().union(*(reads.value.readers for reads in declared))
 

@@ -11,8 +11,6 @@ from privacy.choices import Kind
 
 @dataclass(frozen=True, slots=True)
 class MachineSheet:
-    """Figures of a machine; `compared` counts its questions on which people have one most frequent answer."""
-
     work: MachineAnnotator
     endpoint: str
     most_requests: int | None

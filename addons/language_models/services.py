@@ -54,7 +54,6 @@ def start_due() -> None:
 
 
 def answer_some(*, project_id: int) -> int:
-    """Let a project's machine answer until nothing is left or its time is up; return how many it answered."""
     project = Project.objects.get(pk=project_id)
     choice = machine_choice(project.settings)
     if choice is None or project.oracle != Oracle.CROWD or project.state != ProjectState.ACTIVE:
@@ -146,7 +145,6 @@ def _machine_of(project: Project) -> MachineAnnotator:
 
 
 def _taken(machine: MachineAnnotator) -> MachineAnnotator | None:
-    """Take the machine for one run; None where somebody else has it, or where it has to wait."""
     free = Q(leased_until=None) | Q(leased_until__lt=Now())
     due = Q(next_at=None) | Q(next_at__lte=Now())
     # Longer than a run and its last question can take: whose worker died is followed after it.

@@ -69,12 +69,10 @@ class Entry:
 
 
 def manifests_of(content: bytes) -> list[Manifest]:
-    """Return what a list of manifests names; `InvalidUpload` where it cannot be read."""
     return [Manifest(each["path"], each["deletes"]) for each in _answer(read_manifests, content)]
 
 
 def manifest_entries(content: bytes) -> list[Entry]:
-    """Return the files of a manifest that were not taken out of it; `InvalidUpload` where it cannot be read."""
     return [Entry(**each) for each in _answer(read_entries, content)]
 
 
@@ -89,7 +87,6 @@ def _answer(job: Job, content: bytes) -> list[dict[str, Any]]:
 
 
 def read_manifests(file: BinaryIO) -> Iterator[Answer]:
-    """Yield what a list of manifests names; a job of a limited process."""
     with _as_damaged():
         found = [
             {"path": str(each["manifest_path"]), "deletes": each.get("content") not in (None, 0)}
@@ -99,7 +96,6 @@ def read_manifests(file: BinaryIO) -> Iterator[Answer]:
 
 
 def read_entries(file: BinaryIO) -> Iterator[Answer]:
-    """Yield the files of a manifest; a job of a limited process."""
     with _as_damaged():
         found = [asdict(_entry(each["data_file"])) for each in _records(file) if each["status"] != DELETED]
     yield {"found": found}, b""

@@ -49,7 +49,6 @@ _Happening = tuple[str, dict[str, Any]]
 
 
 def record_events() -> int:
-    """Write down what happened since each webhook was added and was not written down yet; return how much."""
     recorded = 0
     faults: list[Exception] = []
     # The addresses of a deleted project are being erased, and nobody learns of what is left.

@@ -64,7 +64,6 @@ def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[W
 
 
 def change_webhook(*, webhook: Webhook, url: str, events: Sequence[str]) -> Webhook:
-    """Give a webhook another address or other events; what waits goes to the address, and its secret stays."""
     _refuse(project=webhook.project, url=url, events=events)
     with transaction.atomic():
         held = _held(webhook)
@@ -87,7 +86,6 @@ def rotate_secret(*, webhook: Webhook) -> tuple[Webhook, str]:
 
 
 def remove_webhook(*, webhook: Webhook) -> None:
-    """Send nothing more to an address; what was sent stays on the page."""
     Webhook.objects.filter(pk=webhook.pk, removed_at=None).update(removed_at=Now())
     _give_up(WebhookDelivery.objects.filter(webhook=webhook))
 
@@ -192,7 +190,6 @@ def send_delivery(*, delivery_id: str) -> None:
 
 
 def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
-    """Send a message once; return whether it was taken, and the status or fault in a few words."""
     webhook = delivery.webhook
     body, message_id, moment = delivery.body.encode(), f"msg_{delivery.pk.hex}", int(time.time())
     signatures = [

@@ -60,7 +60,6 @@ def subject_of(upload: Dataset) -> str:
 
 
 def _series(project: Project) -> QuerySet[LedgerEntry]:
-    """Return the reservations of the project's series, oldest first; none is ever given back."""
     entries = LedgerEntry.objects.filter(
         account=project.pool_account_id, kind=EntryKind.RESERVE, mechanism__in=WINDOW_KINDS
     )
@@ -98,7 +97,6 @@ PRICED: Final[Mapping[str, str]] = {
 
 
 def gate_charge(project: Project, upload: Dataset | None = None) -> Cost:
-    """Return what an upload pays for its way through the gate of a crowd project: the next one, or the one named."""
     return coming_run(project, upload).cost()
 
 
@@ -107,7 +105,6 @@ def run_charge(project: Project) -> Cost:
 
 
 def upload_charge(project: Project, role: str, upload: Dataset | None = None) -> Cost | None:
-    """Return what reading an upload is followed by at once; None where nothing is charged for it."""
     charged = project.oracle == Oracle.CROWD and role == DatasetRole.POOL and project.gate_epsilon is not None
     return gate_charge(project, upload) if charged else None
 

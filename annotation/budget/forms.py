@@ -43,7 +43,6 @@ class LimitForm(CommonLimitForm):
     field_order = ("level", "epsilon_limit", "delta_limit", "reason")
 
     def limits(self) -> dict[str, Any]:
-        """Return the limits and the reason; a named limit counts before a number."""
         chosen = dict(self.cleaned_data)
         wanted = chosen.pop("level")
         named = next((level for level in LEVELS if level.key == wanted), None)
@@ -68,8 +67,6 @@ class DateInput(forms.DateInput):
 
 
 class StatementForm(forms.Form):
-    """Filter of lines; empty fields narrow nothing."""
-
     account = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Account"))
     about = forms.ChoiceField(required=False, choices=[*ANY, *ABOUT.items()], label=_("What"))
     state = forms.ChoiceField(
@@ -97,8 +94,6 @@ class StatementForm(forms.Form):
 
 
 class LogFilter(forms.Form):
-    """Filter of the log by person, route and days; empty fields narrow nothing."""
-
     actor = forms.ChoiceField(required=False, label=_("Who"))
     route = forms.ChoiceField(required=False, label=_("What"))
     since = forms.DateField(required=False, label=_("From"), widget=DateInput())

@@ -19,7 +19,6 @@ def changes_in(project: Project) -> QuerySet[Any]:
 def actions_in(
     project: Project, *, actor: str = "", route: str = "", since: date | None = None, until: date | None = None
 ) -> QuerySet[Action]:
-    """Return lines of the log, newest first: of a person, of a page or route, of days that are both included."""
     found = Action.objects.filter(project=project).order_by("-pk")
     if actor:
         found = found.filter(actor=actor)

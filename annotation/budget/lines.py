@@ -28,8 +28,6 @@ SUBJECTS = {"rounds": "round:", "releases": "release:", "uploads": "dataset:"}
 
 @dataclass(frozen=True, slots=True)
 class WantedLines:
-    """Filter of lines; empty fields narrow nothing."""
-
     account: BudgetAccount | None = None
     about: str = ""
     state: str = ""

@@ -174,7 +174,6 @@ def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
 
 
 def open_answers_words(project: Project) -> str:
-    """Say that the answers of a crowd are declared not to be secret; empty where they have an account."""
     if project.oracle != Oracle.CROWD or project.labels_account_id is not None:
         return ""
     return _(

@@ -163,7 +163,6 @@ def names_more_than(project: Project, number: int, *, with_dataset: Dataset | No
 
 
 def _refuse_more_than_declared(project: Project, records_per_person: int) -> None:
-    """Hold the declared number against the records that name somebody; only their managers learn the answer."""
     if PoolPart.objects.filter(dataset__project=project, named=True).exists() or _has_tables(project):
         raise UnsoundCombination(
             as_message(

@@ -60,7 +60,6 @@ class SpendingTable:
 
 
 def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
-    """Return what was spent by mechanism, by round or release, and by person; empty before anything is."""
     by_mechanism = spending_by_mechanism(account)
     if not by_mechanism:
         return ()

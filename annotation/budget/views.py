@@ -68,7 +68,6 @@ SHOWN = 50
 
 @login_required
 def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpResponse:
-    """Give an account a new limit, with a reason that stays; a higher one may have to wait for a second manager."""
     project = managed_project(request, slug)
     account = get_object_or_404(presenters.statement_accounts(project), pk=account_id)
     now = guarantee(account)
@@ -166,7 +165,6 @@ def _project(request: HttpRequest, slug: str) -> Project:
 @login_required
 @never_cache
 def statement(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every operation on the project's accounts in plain sentences; with `?check` all of it is computed again."""
     project = _project(request, slug)
     accounts = list(presenters.statement_accounts(project))
     titles = {account.pk: presenters.account_title(project, account) for account in accounts}

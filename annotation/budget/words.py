@@ -134,7 +134,6 @@ def what_words(*, kind: str, subject: str, purpose: str, event: Mapping[str, Any
 
 
 def how_words(stored: Mapping[str, Any]) -> str:
-    """Name the mechanism with the parameters a person can make sense of; empty where none is stored."""
     try:
         return _how(event_from_json(dict(stored)))
     except (ValueError, TypeError, KeyError):
@@ -154,7 +153,6 @@ def _how(event: Event) -> str:
 
 
 def reason_words(*, kind: str, reason: str, event: Mapping[str, Any]) -> str:
-    """Return why an entry was made: our sentences in the reader's language, a person's own as they wrote it."""
     if kind != "limit_change":
         return localized(reason)
     manager = event.get("approved_by")

@@ -150,7 +150,6 @@ def share_of(percent: int | None) -> float | None:
 
 
 def percent_of(share: Any) -> Any:
-    """Return a stored share as somebody would type it; anything else as it is."""
     return round(PERCENT * share) if isinstance(share, float) else share
 
 

@@ -177,7 +177,6 @@ def other_gate_fields(kind: str) -> set[str]:
 
 
 def gate_choice(settings: Mapping[str, Any]) -> GateChoice:
-    """Return the gate that a project chose; `ValueError` where its settings describe none."""
     found = gate_choices().get(settings["gate_kind"])
     if found is None:
         raise ValueError(f"gate_kind must be one of {', '.join(gate_choices())}, got {settings['gate_kind']!r}")

@@ -21,8 +21,6 @@ LOWEST_FLOOR: Final = 2
 
 @dataclass(frozen=True)
 class NoisyGate(GateChoice):
-    """A text passes whose count, with secret noise on it, is high enough."""
-
     name: ClassVar[str] = "threshold"
     label: ClassVar[str] = _("noisy threshold")
     charged_as: ClassVar[type[ThresholdGateEvent]] = ThresholdGateEvent

@@ -100,8 +100,6 @@ OF_STREAMS: Final = Sound(oracles=("trusted",), arrivals=STREAM, why_not={"pool"
 
 @dataclass(frozen=True)
 class PolicyChoice(FreeChoice):
-    """Update policy; its costs are those of estimator and selection."""
-
     kind: ClassVar[Kind] = Kind.POLICY
     # Each training of a pool pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
@@ -119,7 +117,6 @@ class PolicyChoice(FreeChoice):
 
     @final
     def labels_needed(self, *, labels_now: int, labels_at_last_release: int, labels_per_release: int) -> int:
-        """Return how many more labels make the next release of a pool due, 0 where it is due already."""
         target = self.labels_for_next_release(
             labels_at_last_release=labels_at_last_release, labels_per_release=labels_per_release
         )
@@ -234,8 +231,6 @@ class FixedWindows(BatchPolicy):
 
 @dataclass(frozen=True)
 class HiddenWindows(WindowPolicy):
-    """Windows of records; which of them were asked about stays secret."""
-
     name: ClassVar[str] = "flsw_hidden"
     label: ClassVar[str] = _("stream: windows of a fixed number of records, selection hidden")
     hides_selection: ClassVar[bool] = True
@@ -267,7 +262,6 @@ POLICIES: tuple[type[PolicyChoice], ...] = (PerRound, HiddenWindows, Batches)
 
 
 def chosen_policy(settings: Mapping[str, Any]) -> type[PolicyChoice] | None:
-    """Return the policy that settings name, per round where they name none; None where it is unknown."""
     found = chosen_of(Kind.POLICY, {Kind.POLICY.key: PerRound.name, **settings})
     return found if found is not None and issubclass(found, PolicyChoice) else None
 

@@ -20,8 +20,6 @@ RATES: Final = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.
 
 @dataclass(frozen=True)
 class SampledGate(GateChoice):
-    """A text passes that a secret sample holds k times."""
-
     name: ClassVar[str] = "k_anonymity"
     label: ClassVar[str] = _("k-anonymity on a secret sample")
     charged_by_text: ClassVar[bool] = True

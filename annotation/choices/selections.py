@@ -62,7 +62,6 @@ def selection_choice(settings: Mapping[str, Any]) -> type[SelectionChoice] | Non
 
 
 def why_asked(settings: Mapping[str, Any]) -> str:
-    """Return what an annotator is told of why the project asks a question; empty where nothing says what chose it."""
     choice = selection_choice(settings)
     return "" if choice is None else choice.of(settings).why(settings)
 

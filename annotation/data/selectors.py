@@ -25,7 +25,6 @@ def has_answers(project: Project, number: int) -> bool:
 
 
 def uploads_of(project: Project) -> QuerySet[Dataset]:
-    """Return the uploads with their job and gate runs, newest first; what a stream takes is no upload."""
     runs = Prefetch("gate_runs", GateRun.objects.order_by("pk"))
     uploads = (
         Dataset.objects.filter(project=project)

@@ -78,7 +78,6 @@ class GatePlanForm(forms.Form):
         return next((row for row in self.uploads if str(row.pk) == self.cleaned_data["source"]), None)
 
     def frequencies(self) -> Frequencies | None:
-        """Return how often texts are said in what is chosen to compare on; None where nothing is, or is counted yet."""
         if (upload := self.upload()) is not None:
             return gates.frequencies_of(upload)
         if self.numbers is not None:
@@ -121,7 +120,6 @@ class GateChoiceForm(forms.Form):
 
 
 def _number(declared: Parameter) -> forms.Field:
-    """Return the field of a setting of one kind; what it may be is told once the gate is chosen."""
     if declared.type is int:
         return forms.IntegerField(required=False, max_value=LARGEST)
     field = field_of(declared)

@@ -102,7 +102,6 @@ def gate_of(project: Project) -> CountingGate:
 
 
 def start_gate(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job | None:
-    """Open the gate job of a ready pool, or another one after one that failed; None where there is nothing to gate."""
     with transaction.atomic():
         locked = (
             Dataset.objects.select_for_update(of=("self",)).select_related("project", "gate_job").get(pk=dataset.pk)
@@ -225,7 +224,6 @@ def gate_is_frozen(project: Project) -> bool:
 
 
 def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
-    """Give a crowd project another gate; `ConfigurationFrozen` once its pool account has paid for something."""
     if project.oracle != Oracle.CROWD or settings.keys() - {*all_gate_fields(), "gate_kind", "normalizer"}:
         raise InvalidConfiguration("Only the gate of a crowd project can be chosen.")
     with transaction.atomic():

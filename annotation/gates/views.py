@@ -104,7 +104,6 @@ def _take_over(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _window(form: GatePlanForm) -> float | None:
-    """Return how many times as long one must collect until enough texts pass a gate; None where that is never."""
     if form.numbers is None:
         return None
     contributor = form.project.privacy_unit == PrivacyUnit.CONTRIBUTOR

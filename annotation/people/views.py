@@ -59,7 +59,6 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def people_page(request: HttpRequest, project: Project, **forms: Form) -> HttpResponse:
-    """Show who takes part and where each role comes from, with a form that was sent in the place of an empty one."""
     context = {
         "project": project,
         "machines": set(Machine.objects.filter(project=project).values_list("user_id", flat=True)),
@@ -208,7 +207,6 @@ def revoke_crowd_link(request: HttpRequest, slug: str, link_id: int) -> HttpResp
 
 @never_cache
 def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
-    """Say what is asked and what is kept; the button makes the account and shows the first question."""
     idempotency.count_try(what="crowd", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
     link = link_service.find_link(token=token)
     arrival = _arrival(request.POST or request.GET, link)

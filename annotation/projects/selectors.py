@@ -29,8 +29,6 @@ class CardBudget(Metered):
 
 @dataclass(frozen=True, slots=True)
 class CardModel:
-    """The newest release of a project: how often it, one answer for all and version 0 are right on public examples."""
-
     version: int
     accuracy: float | None = None
     constant: float | None = None

@@ -71,7 +71,6 @@ class SeveralClassesField(forms.Field):
         return choice
 
     def sent(self, data: Any) -> int | None:
-        """Return the set of what is ticked, also where it is no answer; None where nothing is, or too much."""
         boxes = cast("Boxes", self.widget)
         ticked, _none = boxes.value_from_datadict(data, {}, "choice")
         try:

@@ -70,7 +70,6 @@ class GuidelinesRenderer(PageRenderer):
 
 @lru_cache(maxsize=KEPT_TEXTS)
 def guidelines_html(text: str, label: str, pictures: tuple[ShownPicture, ...] = ()) -> SafeString:
-    """Return guidelines as HTML; `label` names tables with no heading above them."""
     reader = _reader()
     tokens = reader.parse(text)
     for token in tokens:
@@ -133,7 +132,6 @@ def _images(text: str) -> Iterator[tuple[int, Token]]:
 
 
 def current_guidelines(project: Project) -> Guidelines:
-    """Return the current version; the first one of a new project is not stored."""
     stored = Guidelines.objects.filter(project=project, version=project.guidelines_version).first()
     return stored or Guidelines(
         project=project, version=project.guidelines_version, text=project.guidelines, author_id=project.created_by_id
@@ -145,7 +143,6 @@ def picture_names(project: Project) -> set[str]:
 
 
 def guidelines_context(project: Project, *, view: str, shown: Guidelines | None = None) -> dict[str, Any]:
-    """Return what a page shows of a version, by default the current one; `view` serves its pictures."""
     shown = shown or current_guidelines(project)
     wanted = pictures_in(shown.text)
     kept = project.guideline_pictures.order_by("pk") if wanted else ()

@@ -13,7 +13,6 @@ IMAGE_ANSWER = {
 
 
 def held_image(assignment: Assignment) -> HttpResponse:
-    """Answer with the image of a question that the person holds or held, unless it was emptied."""
     query = assignment.query
     if query.record_id is None or query.emptied:
         raise Http404

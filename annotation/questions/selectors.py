@@ -131,7 +131,6 @@ def places_in(project: Project, choice: int) -> tuple[int, ...]:
 
 
 def last_done(desk: Any) -> str | None:
-    """Name what the person could take back first; None where nothing is."""
     if desk.skipped_at and not (desk.answered_at and desk.answered_at > desk.skipped_at):
         flagged = desk.last_skip in (ReportKind.BROKEN, ReportKind.SENSITIVE)
         return gettext("flagged") if flagged else gettext("skipped")
@@ -310,7 +309,6 @@ def unread_by(project: Project, user_id: int) -> QuerySet[Report]:
 
 
 def about_other_questions(project: Project, user_id: int, *, unread: bool) -> list[int]:
-    """Return questions managers wrote to a person about where no answer of theirs is shown, newest first."""
     said = unread_by(project, user_id) if unread else _of(project, user_id).exclude(reply="", kind__in=FROM_ANNOTATORS)
     own = Query.objects.filter(labels__annotator=user_id, labels__superseded_at=None, labels__choice__isnull=False)
     said = said.exclude(query__in=own.exclude(state=QueryState.SET_ASIDE).values("pk"))

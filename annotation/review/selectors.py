@@ -209,7 +209,6 @@ def quality_facts(project: Project) -> tuple[object, ...]:
 
 
 def payments_of(project: Project) -> list[PersonSheet]:
-    """Return who earned what; in front of a crowd by checks alone. A language model is not paid."""
     machines = set(Machine.objects.filter(project=project).values_list("user_id", flat=True))
     paid = [sheet for sheet in annotators_work(project) if sheet.membership.user_id not in machines]
     return [sheet.judged_by_checks() for sheet in paid] if project.oracle == Oracle.CROWD else paid

@@ -56,7 +56,6 @@ def start_report(*, project: Project, owner: User) -> QualityReport:
 
 
 def make_report(*, job_id: str) -> None:
-    """Compare and store, unless a newer report replaced this one."""
     job = Job.objects.get(pk=job_id)
     with attempts.attempt_at(job) as lease:
         if lease is None:
@@ -123,7 +122,6 @@ def assignable_annotators(project: Project) -> QuerySet[Membership]:
 
 
 def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int | None) -> list[int]:
-    """Assign open questions to an annotator, or to nobody; return those that changed hands."""
     rule = assigning_refusal(project)
     if rule is not None:
         raise InvalidConfiguration(rule)
@@ -151,7 +149,6 @@ def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int 
 def change_chosen(
     *, project: Project, query_ids: Sequence[int], action: str, actor: str, comment: str = "", person: int | None = None
 ) -> list[int]:
-    """Do something with chosen questions, each noted in the log; return those that changed."""
     with transaction.atomic():
         if action == "send_back":
             done = correcting.send_back(project=project, query_ids=query_ids, comment=comment)

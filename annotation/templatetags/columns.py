@@ -11,7 +11,6 @@ register = template.Library()
 
 @register.filter
 def shown(fields: Mapping[str, Any], column: Mapping[str, Any]) -> str | None:
-    """Return what a record says in a column, numbers with separators; None where it says nothing."""
     value = fields.get(column["name"])
     return None if value is None or value == "" else readable(value)
 
@@ -22,7 +21,6 @@ def bound(column: Mapping[str, Any], name: str) -> str:
 
 
 def readable(value: Any) -> str:
-    """Write a number with separators and without a row of noughts, anything else as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

@@ -9,5 +9,4 @@ register = template.Library()
 
 @register.filter
 def entry(names: Mapping[str, str], key: str) -> str:
-    """Return the words for a key; one without words speaks for itself."""
     return names.get(key, key)

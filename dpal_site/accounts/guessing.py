@@ -70,7 +70,6 @@ def count_password_try(request: HttpRequest, name: str) -> Attempt:
 
 
 def take_back(attempt: Attempt) -> None:
-    """Let a try with the right password be none; what others tried stays counted."""
     RateCount.objects.filter(key__in=attempt.keys).update(
         tries=Greatest(F("tries") - 1, 0), next_at=datetime.fromtimestamp(0, UTC)
     )

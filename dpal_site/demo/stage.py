@@ -41,8 +41,6 @@ DEAD_ENDS = (Step.FEW_LABELS, Step.STUCK, Step.PAUSED)
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A person of the demonstration; the password is printed and stored only as a hash."""
-
     user: User
     password: str
 

@@ -25,7 +25,6 @@ class VoiceLog:
 
 
 def known_sentences(*, tested: bool = False) -> dict[str, int]:
-    """Return every sentence that people share, or that tests the models, with the index of its class in `CLASSES`."""
     return {
         saying.format(gap): place
         for place, topic in enumerate(SAYINGS.values())

@@ -83,7 +83,6 @@ class EmbeddedPostgres:
         return f"postgresql://{USER}:{password}@{host.LOOPBACK}:{self.port}/{db}?sslmode=disable&gssencmode=disable"
 
     def start(self, timeout_seconds: float = 60) -> bool:
-        """Start the server unless it runs; return whether this call did."""
         if self.status == "ready":
             return False
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o711)

@@ -35,7 +35,6 @@ def valkey() -> EmbeddedValkey:
 
 
 def owner_database_url() -> str:
-    """Return the URL of the embedded database `dpal` for its owner, the server started when needed."""
     server = postgres()
     return server.url() if _available(server) else f"postgresql:///dpal?host={NOWHERE}"
 
@@ -72,7 +71,6 @@ def local_secret(name: str) -> str:
 
 
 def revive(say: Callable[[str], None]) -> bool:
-    """Start what this process uses and has ended; return whether one has another address now."""
     moved = False
     for server in _used.values():
         if server.pid is not None:
@@ -86,7 +84,6 @@ def revive(say: Callable[[str], None]) -> bool:
 
 
 def stop_started() -> None:
-    """Stop the servers this process started; those that ran before keep running."""
     while _started_here:
         _started_here.pop().stop()
 

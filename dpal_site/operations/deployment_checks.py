@@ -33,7 +33,6 @@ def _is_near(host: str | None) -> bool:
 
 
 def plain_connections(site: Any) -> list[str]:
-    """Return which of a site's settings reach another host without a checked certificate."""
     found = []
     database = site.DATABASES["default"]
     hosts = str(database.get("HOST", "")).split(",")

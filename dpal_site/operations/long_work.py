@@ -84,7 +84,6 @@ def leases() -> list[Leases]:
 
 
 def resend_long_work(*, kind: str, key: str) -> bool:
-    """Hand work nobody is at to the broker again; false where there is no such work."""
     row = _found(kind, key)
     if row is None or not _described(kind, row).may_be_sent:
         return False
@@ -100,7 +99,6 @@ def resend_long_work(*, kind: str, key: str) -> bool:
 
 
 def stop_long_work(*, kind: str, key: str, by: str) -> bool:
-    """Have work stop at its next safe point; what it has reserved stays charged."""
     row = _found(kind, key)
     return row is not None and attempts.cancel_work(row=row, by=by)
 

@@ -37,7 +37,6 @@ def prepare_site() -> None:
 
 
 def prepare_database(*, verbosity: int = 1) -> None:
-    """Apply migrations, after which the site's roles may use the tables; a new ledger gets its counter."""
     call_command("migrate", verbosity=verbosity, interactive=False)
     with preparation.as_owner():
         try:

@@ -80,8 +80,6 @@ class Noticed:
 
 
 class Answer(dict[str, str]):
-    """An answer as `outcome` reads one."""
-
     def __init__(self, status: int, headers: Any, body: bytes) -> None:
         super().__init__(headers)
         self.status_code, self.body = status, body
@@ -89,8 +87,6 @@ class Answer(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A client of the site, with the cookies or the token of a person."""
-
     place: str
     headers: dict[str, str]
 
@@ -161,7 +157,6 @@ def label_meanwhile(annotator: Annotator, attack: Attack, seconds: float) -> tup
 
 
 def look_at(manager: Visitor, project: Any, name: str, content: bytes) -> Step:
-    """Send a file to be looked at, and look at it again as a reload does."""
     data = reverse("annotation:data", args=[project.slug])
     fields = {"role": "pool", "bad_rows": "keep_good", "has_header": "on", "look": "1"}
     body = form(file=SimpleUploadedFile(name, content), **fields)
@@ -192,7 +187,6 @@ def told(answer: Answer) -> str:
 
 
 def matrix(place: str) -> Iterator[Step]:
-    """Yield a look at every page and every route that is read, as everybody."""
     scene = Scene()
     patterns = dict(named_patterns(get_resolver().url_patterns))
     read = {f"api:{name}": ROUTES[name][0] for name, method in api_routes() if method == "GET"}
@@ -221,7 +215,6 @@ def receiver(tmp_path):
 
 @pytest.fixture
 def bait():
-    """A port of this machine that nothing may be sent to."""
     with socket.create_server((host.LOOPBACK, 0)) as listening:
         listening.setblocking(False)
         yield listening

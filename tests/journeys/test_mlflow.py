@@ -41,7 +41,6 @@ print(json.dumps([model.predict(frame).tolist(), shares.tolist(), model.metadata
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
-    """Install MLflow as locked, and the client's wheel, where nothing else is."""
     folder = tmp_path_factory.mktemp("mlflow")
     python = folder / "environment" / "bin" / "python"
     lock = REPOSITORY / "tests" / "mlflow.lock.txt"

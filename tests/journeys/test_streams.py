@@ -28,7 +28,6 @@ def send(client: Client, path: str, body: object = None, **headers: str):
 
 
 def truth_of(shown: dict) -> int:
-    """Answer as somebody who knows: the class, or whether the guess names it."""
     truth = int(shown["fields"]["amount"] > 0)
     return truth if shown["guess"] is None else int(shown["guess"] != streaming.CLASSES[truth])
 

@@ -250,7 +250,6 @@ def of_releases(files: Files) -> list[Tampering]:
 
 
 def matrix(files: Files, tamperings: list[Tampering], who: Mapping[str, Callable[[Files], bool]]) -> list[str]:
-    """Return the table: what is changed, and who refuses it. Rows of one name must agree."""
     untouched = files.folder.with_name("untouched")
     shutil.copytree(files.folder, untouched)
     assert not any(refuses(files) for refuses in who.values()), "somebody refuses what is genuine"

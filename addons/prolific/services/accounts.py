@@ -40,7 +40,6 @@ KEYS_PAUSE: Final = timedelta(minutes=1)
 
 
 def connect_account(*, project: Project, token: str, fee_percent: Decimal, actor: User) -> PlatformAccount:
-    """Store the token that studies are opened with, in the place of an earlier one; a worker tries it at once."""
     refuse_without_platform(project)
     account, _new = PlatformAccount.objects.update_or_create(
         project=project,

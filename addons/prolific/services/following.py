@@ -210,7 +210,6 @@ def _discarded(study: CrowdStudy) -> None:
 
 
 def _keep(study: CrowdStudy, there: StudyThere) -> None:
-    """Write down where a study stands; a word that is not ours changes nothing."""
     if there.state in StudyState.values:
         _set_state(study, there.state)
     CrowdStudy.objects.filter(pk=study.pk).update(places_taken=there.places_taken)

@@ -60,7 +60,6 @@ def open_study(
     owner: User,
     signed: bool = False,
 ) -> CrowdStudy:
-    """Write down a study and its link, within the project's money; a worker opens the draft."""
     refuse_without_platform(project)
     salt = secrets.token_bytes(32)
     with transaction.atomic():
@@ -146,7 +145,6 @@ def want_step(*, study: CrowdStudy, step: StudyStep) -> None:
 
 
 def approve_complete(*, study: CrowdStudy, actor: User) -> int:
-    """Write down the approval of every submission that is complete and whose person nothing paused; count them."""
     with transaction.atomic():
         locked = _locked(study)
         rows = [row for row in selectors.rows_of(locked) if row.may_be_approved]

@@ -12,8 +12,6 @@ from privacy.wording import gettext_noop as _
 
 @dataclass(frozen=True)
 class ChooseOne(LabelType):
-    """One class a record; an answer is stored as the position of its class."""
-
     name: ClassVar[str] = "choose"
     label: ClassVar[str] = _("choose a class")
     help: ClassVar[str] = _("Each record has one class: the one that more than half of the answers name.")

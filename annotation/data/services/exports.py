@@ -128,7 +128,6 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
 
 
 def remove_files(exports: QuerySet[Export]) -> int:
-    """Delete the files of some exports, then what is known of them but that they were made; return how many."""
     removed = 0
     for export in exports.exclude(file=""):
         files.delete(export.file)

@@ -185,7 +185,6 @@ class Traces:
 
 
 def records_of(*, project: Project, contributor: bytes) -> QuerySet[Record]:
-    """Return a contributor's records in the database; only private uploads have any."""
     return Record.objects.filter(dataset__project=project, dataset__role=DatasetRole.POOL, contributor=contributor)
 
 
@@ -209,7 +208,6 @@ def traces_of(*, project: Project, name: str) -> Traces:
 
 
 def pseudonym_of(name: str) -> bytes:
-    """Return what the project knows a contributor by; a name is read as an upload would read it."""
     try:
         pseudonym = site_pseudonyms().of(read_contributor(name, required=True))
     except BadCell:

@@ -59,7 +59,6 @@ def open_parts(dataset: Dataset, upload: Upload, file: BinaryIO, *, size: int) -
 
 
 def read_parts(dataset: Dataset, lease: attempts.Lease, tell: TellRows) -> bool:
-    """Return once all parts are stored; false where the file has to be read in one piece."""
     parts = ImportPart.objects.filter(dataset=dataset)
     while left := parts.filter(stored=False).count():
         lease.check()
@@ -78,7 +77,6 @@ def help_reading(*, dataset_id: int) -> None:
 
 
 def read_free_part(*, dataset_id: int, check: Check | None = None) -> bool:
-    """Read the first part that nobody reads into files beside the upload; false where none is free."""
     part: ImportPart | None = None
     try:
         with transaction.atomic():

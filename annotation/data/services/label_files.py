@@ -108,7 +108,6 @@ def export_labels(
     history: bool = False,
     count: Callable[[int], None] | None = None,
 ) -> Iterator[bytes]:
-    """Return the project's answers as pieces of a file, in bounded memory; `count` is told the rows of each batch."""
     pieces = {
         ExportFormat.CSV: _csv,
         ExportFormat.JSON_LINES: _json_lines,

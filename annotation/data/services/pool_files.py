@@ -53,7 +53,6 @@ def records(dataset: Dataset, tell: Tell = unheard, *, contributors: bool = True
 
 
 def records_of_all(uploads: Sequence[Dataset], tell: Tell) -> Iterator[pa.RecordBatch]:
-    """Stream uploads one after the other; `tell` hears of the rows of all."""
     before = 0
     for upload in uploads:
         yield from records(upload, partial(_tell_after, tell, before))
@@ -193,7 +192,6 @@ class PoolWriter:
 
 
 def people_of(names: Sequence[str | None] | None, pseudonyms: Pseudonyms) -> pa.Array | None:
-    """Return the pseudonyms of a batch's contributors; None where no column names them."""
     if names is None:
         return None
     # Few people bring many rows, and each is hashed once a batch.
@@ -242,7 +240,6 @@ def is_known(name: str) -> bool:
 
 
 def contributor_parts(*, project: Project, contributor: bytes) -> Iterator[tuple[PoolPart, NDArray[np.int64]]]:
-    """Yield the parts that hold rows of a contributor, with these rows; only private uploads are kept so."""
     for part in PoolPart.objects.filter(dataset__project=project, named=True).select_related("dataset").order_by("pk"):
         rows = columns.contributor_rows(content_of(part), part.sha256, contributor)
         if rows.size:

@@ -81,7 +81,6 @@ def store_at(text: str, *, slug: str) -> TableStore:
 
 
 def checked_address(text: str, *, slug: str) -> tuple[Address, Address]:
-    """Return where a table lies and the allowed place above it; nothing is looked up there."""
     if not settings.POOL_SOURCES:
         raise InvalidUpload("address: this site registers no tables; its operator sets POOL_SOURCES to allow them")
     address = _table_of(parsed(text))

@@ -81,7 +81,6 @@ def retention_of(project: Project) -> Retention:
 
 
 def set_retention(*, project: Project, actor: str, **days: int | None) -> Retention:
-    """Change periods; what changed is part of the project's history, which stays."""
     with transaction.atomic():
         current = Retention.objects.select_for_update().get(pk=retention_of(project).pk)
         changed = {name: [getattr(current, name), value] for name, value in days.items()}
@@ -96,7 +95,6 @@ def set_retention(*, project: Project, actor: str, **days: int | None) -> Retent
 
 
 def what_is_due(project: Project, *, now: datetime | None = None) -> list[Due]:
-    """Return every kind with what would go at this moment; nothing is changed."""
     now = now or timezone.now()
     periods = retention_of(project)
     found = []

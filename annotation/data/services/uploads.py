@@ -21,7 +21,6 @@ DRAFTS = "drafts"
 
 
 def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
-    """Refuse what no file could mend; `InvalidUpload` names the field and the rule."""
     if role not in DatasetRole.values:
         raise InvalidUpload(as_message("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
     if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:

@@ -29,7 +29,6 @@ def create_invitation(
     note: str = "",
     secret: str = "",
 ) -> tuple[Invitation, str]:
-    """Make an invitation into a project with a role; return it with the only copy of its secret."""
     if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
         raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
     members.refuse_alone(project=project, role=role)

@@ -83,7 +83,6 @@ def leaves_the_site() -> bool:
 
 
 def invite_by_mail(*, address: str, language: str, **invitation: Any) -> tuple[Invitation, str]:
-    """Make an invitation and a letter that brings it; return it with its secret."""
     salt = secrets.token_bytes(32)
     with transaction.atomic():
         made, secret = invitations.create_invitation(secret=link_secret(INVITATION, salt), **invitation)
@@ -93,7 +92,6 @@ def invite_by_mail(*, address: str, language: str, **invitation: Any) -> tuple[I
 
 
 def invite(*, owner: User, address: str = "", language: str = "", **invitation: Any) -> tuple[Invitation, str]:
-    """Make an invitation, and a letter that brings it where an address is given; return it with its secret."""
     if not address:
         return invitations.create_invitation(owner=owner, **invitation)
     idempotency.count_try(what="invite", who=str(owner.pk), limit=MAILS, seconds=WINDOW_SECONDS)

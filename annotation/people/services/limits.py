@@ -60,7 +60,6 @@ def change_limit(
 
 
 def demand_second_manager(*, project: Project) -> None:
-    """From now on a higher limit needs a second manager; there must be one."""
     managers = Membership.objects.filter(project=project, role=Role.MANAGER, user__is_active=True)
     with transaction.atomic():
         # Whoever gives a group a role at this moment is waited for and then seen.
@@ -115,7 +114,6 @@ def approve_request(*, request_id: int, of: Project | BudgetAccount, actor: User
 
 
 def refuse_request(*, request_id: int, of: Project | BudgetAccount, actor: User) -> LimitRequest:
-    """Refuse a request; who asked for it takes it back by this."""
     with transaction.atomic():
         found = _open_request(request_id, of)
         own = found.requested_by_id == actor.pk

@@ -160,7 +160,6 @@ def _memberships(roles: Collection[GroupRole], people: Collection[int]) -> Query
 
 
 def end_ways_in(*, project_id: int, user_id: int) -> list[str]:
-    """End the invitations and crowd links of somebody who manages the project no more; return their names."""
     live = Q(project=project_id, created_by=user_id, revoked_at=None, expires_at__gt=Now())
     invitations, links = Invitation.objects.filter(live), CrowdLink.objects.filter(live)
     names = [each.note or each.role for each in invitations] + [each.study or each.platform for each in links]
@@ -225,7 +224,6 @@ def add_member(*, project: Project, user: User, role: str) -> Membership:
 
 
 def remove_member(*, project: Project, user: User, role: str) -> list[str]:
-    """Take a role from a person; return the invitations and crowd links that end with a manager's."""
     own = Membership.objects.filter(project=project, user=user, role=role)
     with transaction.atomic():
         # Locked first: a group that gives or takes the role at this moment is seen, or waits.

@@ -37,7 +37,6 @@ def elsewhere(form_class: type[ChoosingForm]) -> set[str]:
 def configuration_form(
     project: Project, frozen: Mapping[str, str], data: Mapping[str, Any] | None = None
 ) -> ChoosingForm:
-    """Return the form of a project, bound; `data` is what was typed over what stands."""
     form_class = form_class_of(project)
     preset = PRESETS[project.preset]
     standing = standing_values(project)

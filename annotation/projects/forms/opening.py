@@ -317,7 +317,6 @@ class ChoosingForm(ProjectForm):
 
     @classmethod
     def later_names(cls) -> list[str]:
-        """Return the names of those settings that pages of their own ask for once a project stands."""
         return [name for kind in LATER for name in parameter_names(kind) if name not in cls.base_fields]
 
     def offer_optional(self) -> None:
@@ -327,10 +326,6 @@ class ChoosingForm(ProjectForm):
                 self.choices = (*self.choices, kind.key)
 
     def ask_declared(self) -> None:
-        """Add the settings of what is chosen, and of what every project has, and let those of one kind stand together.
-
-        What is sent without a setting gets its default; what a page sends empty is a mistake.
-        """
         arrival = str(self.preset.defaults.get("arrival", Arrival.POOL))
         settings = {**self.preset.defaults, **self.chosen, "oracle": self.preset.oracle}
         data_kind = self.chosen.get("data_kind", self.preset.data_kinds[0])
@@ -446,7 +441,6 @@ class PoolProjectForm(ChoosingForm):
         return values | {name: defaults[name] for name in hidden}
 
     def _asks_more(self, kind: Kind) -> bool:
-        """Say whether some choice of a kind has parameters in a pool, so that the choice decides what is asked."""
         found = (CATALOGUE.find(kind, name) for name, _label in self.offered(kind))
         return any(choice is not None and choice.parameters_in(Arrival.POOL) for choice in found)
 
@@ -482,8 +476,6 @@ OF_POOLS = (
 
 
 class StreamProjectForm(ChoosingForm):
-    """What a stream needs beside every project's task and budget; what its choices do not use is not shown."""
-
     choices = ("data_kind", "features", "selection", "estimator", "update_policy")
 
     estimator = forms.ChoiceField(

@@ -152,7 +152,6 @@ class SettingChange:
 
 
 def setting_changes(project: Project, changes: Mapping[str, Any]) -> list[SettingChange]:
-    """Say for each setting that would change what it is and what it would be, in the order of the forms."""
     fields = [*StreamProjectForm.known_names(), *PoolProjectForm.known_names(), *KindForm.base_fields]
     standing = project.settings
     first = ("oracle", "arrival", "privacy_unit", "preset")

@@ -54,12 +54,10 @@ def account_under(
 
 
 def earlier_limit(project: Project) -> float | None:
-    """Return the limit of the answers that the project has or had; it is not chosen twice."""
     known = earlier_accounts(project)
     return guarantee(known[-1]).epsilon_limit if known else None
 
 
 def earlier_accounts(project: Project) -> list[BudgetAccount]:
-    """Return the accounts of answers the project had, oldest first, and the one it has last."""
     had = list(BudgetAccount.objects.filter(scope__startswith=f"project:{project.slug}:labels").order_by("pk"))
     return sorted(had, key=lambda account: account.pk == project.labels_account_id)

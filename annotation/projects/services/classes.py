@@ -33,7 +33,6 @@ from privacy.wording import as_message
 
 
 def hindrance_of(project: Project) -> str:
-    """Say why a project gets no further class, empty where it may; before anything rests on them its form says so."""
     return growth_hindrance(project.settings) if "classes" in frozen_settings(project) else ""
 
 
@@ -60,7 +59,6 @@ def merge_hindrance_of(project: Project) -> str:
 
 
 def merge_is_used(project: Project, name: str) -> bool:
-    """Say whether a training has taken answers since a class was merged."""
     since = datetime.fromisoformat(project.merged_classes[name][AT])
     return project.labels_used_at is not None and since <= project.labels_used_at
 

@@ -138,7 +138,6 @@ def _delete(rows: "QuerySet[Any]") -> None:
 
 
 def erase_uploads(*, project: Project) -> None:
-    """Delete the files of uploads and what their rows say of them; done again, it changes nothing."""
     files.delete_folder(f"{GUIDELINE_FILES}/{project.pk}")
     for draft in project.upload_drafts.all():
         drafts.discard_draft(draft=draft)

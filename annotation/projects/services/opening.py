@@ -151,7 +151,6 @@ def set_description(*, project: Project, actor: AbstractBaseUser | None = None, 
 
 
 def compare_with(*, project: Project, other: Project | None) -> Project:
-    """Show the releases of a project that asks at random beside this one's; None shows this one alone."""
     project.compared_with = other
     project.save(update_fields=["compared_with"])
     return project

@@ -19,7 +19,6 @@ SLOTS = 32_767
 
 
 def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: int) -> int:
-    """Turn random labelled public examples into checks, normalised like the others in a crowd project."""
     if dataset.project_id != project.pk or dataset.role != DatasetRole.PUBLIC_TEST:
         raise InvalidConfiguration("Checks come from public examples only: private records would be shown unpaid.")
     if dataset.state != DatasetState.READY:
@@ -97,7 +96,6 @@ def pause_member(*, membership: Membership, reason: str) -> Membership:
 
 
 def resume_member(*, membership: Membership) -> Membership:
-    """Let the person go on; earlier checks no longer count."""
     membership.paused_at, membership.pause_reason = None, ""
     membership.judged_from = Now()
     membership.save(update_fields=["paused_at", "pause_reason", "judged_from"])

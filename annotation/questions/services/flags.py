@@ -183,7 +183,6 @@ def open_reports(project: Project, report_id: int) -> QuerySet[Report]:
 
 
 def mark_read(*, assignment: Assignment) -> None:
-    """Mark replies as read; an answer that was sent back stays unread while it may be changed."""
     own = Report.objects.filter(query=assignment.query_id, annotator=assignment.annotator_id)
     own.exclude(reply="").filter(read_at=None).update(read_at=Now())
     if not selectors.correctable_assignments(assignment.annotator_id).filter(pk=assignment.pk).exists():

@@ -183,7 +183,6 @@ def told_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
 
 
 def desk_of(request: HttpRequest, slug: str) -> Any:
-    """Return the project with the person's figures; 404 if they are no member."""
     project: Any = get_object_or_404(selectors.desks_of(request.user), slug=slug)
     if not project.is_annotator:
         raise NotMember(_("Only annotators of this project are asked. Its manager can make you one."))

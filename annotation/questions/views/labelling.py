@@ -83,7 +83,6 @@ def crowd_done(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def end_of_task(request: HttpRequest, project: Project) -> HttpResponse | None:
-    """Send a participant who has answered everything to the last page; None for all others."""
     if SESSION_KEY not in request.session:
         return None
     participants = CrowdParticipant.objects.select_related("link")

@@ -218,7 +218,6 @@ def test_a_witness_elsewhere_notices_what_a_backup_with_the_counter_would_forget
     kept = drill.folder / "elsewhere" / "seen.json"
 
     def look(address):
-        """As another host does: nothing of the site but its address, a token and its public key."""
         call = ["witness", address, slug, "--public-key", key, "--keep", str(kept)]
         told = {"PATH": os.environ["PATH"], "DPAL_TOKEN": secret}
         return subprocess.run(

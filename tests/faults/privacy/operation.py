@@ -36,7 +36,6 @@ THREADS = 4
 
 
 def migrate() -> None:
-    """Make the tables an operation needs."""
     call_command("migrate", "privacy", verbosity=0, skip_checks=True)
     call_command("migrate", "auth", verbosity=0, skip_checks=True)
     with preparation.as_owner():

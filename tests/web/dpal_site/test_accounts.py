@@ -46,7 +46,6 @@ def link_in(message) -> str:
 
 
 def invite(client: Client, project) -> str:
-    """Make an invitation, read its page and return its address."""
     _, secret = invitations.create_invitation(
         project=project, role=Role.ANNOTATOR, maximum_uses=9, lifetime=timedelta(days=1), owner=project.created_by
     )

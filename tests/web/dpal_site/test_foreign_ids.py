@@ -23,7 +23,6 @@ NUMBERS = {"version"}
 
 
 def exchanged(here: dict[str, Any], there: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the address's parts with each in turn, and then all, as they are elsewhere."""
     foreign = [name for name in here if here[name] != there[name]]
     return [here | {name: there[name]} for name in foreign] + ([here | there] if foreign else [])
 

@@ -52,7 +52,6 @@ def walk(django_db_setup: None, django_db_blocker: Any) -> Iterator[Walk]:
 
 @pytest.fixture(scope="module")
 def fields() -> Table:
-    """Who reads each field of an answer."""
     return {**answers(), "Problem": elsewhere()["Problem"]}
 
 
@@ -62,12 +61,10 @@ def described_fields() -> set[tuple[str, str]]:
 
 
 def undeclared_fields(table: Table) -> list[tuple[str, str]]:
-    """Return what an answer could hold that nothing declares."""
     return sorted((place, name) for place, name in described_fields() if not reads_of(table, place, name))
 
 
 def forbidden_fields(walk: Walk, table: Table) -> list[tuple[str, str, str, str]]:
-    """Return what somebody was answered that their role may not read."""
     told = answer_schemas()
     return sorted(
         {
@@ -80,7 +77,6 @@ def forbidden_fields(walk: Walk, table: Table) -> list[tuple[str, str, str, str]
 
 
 def forbidden_names(walk: Walk, table: Table) -> list[tuple[str, str, str]]:
-    """Return what a page looked up for somebody whose role may not read it."""
     return sorted(
         {
             (page.name, page.person, name)
@@ -93,7 +89,6 @@ def forbidden_names(walk: Walk, table: Table) -> list[tuple[str, str, str]]:
 
 
 def undeclared_names(table: Table) -> list[tuple[str, str]]:
-    """Return what stands in declaring templates and is not declared there, reached or not."""
     return sorted(
         (place, name)
         for place in table
@@ -107,7 +102,6 @@ def is_language(name: str) -> bool:
 
 
 def without(table: Table, place: str, name: str) -> Table:
-    """Return the declarations as they would be had somebody added a value and declared nothing."""
     left = {reads: [own for own in names if own != name] for reads, names in table[place].items()}
     return {**table, place: left}
 

@@ -188,7 +188,6 @@ class Site:
         return str(job.pk)
 
     def real_path(self, operation: Any) -> dict[str, str]:
-        """Return path parameters that name something."""
         known: dict[str, Callable[[], str]] = {
             "slug": lambda: self.named(operation.path).slug,
             "study_id": lambda: str(self.crowd.crowd_studies.first().pk),
@@ -222,7 +221,6 @@ class Site:
         return {one.name: known[one.name]() for one in operation.path_parameters}
 
     def real_people(self) -> dict[str, Callable[[], str]]:
-        """Return who takes part and how people come, each made anew, since most routes take them away."""
         role, days = Role.ANNOTATOR, timedelta(days=1)
         link = {"platform": "prolific", "study": "", "answers_wanted": 1, "maximum_participants": 1}
         group = Group.objects.get(name="Night shift")
@@ -265,7 +263,6 @@ class Site:
         return str(turn.pk)
 
     def about_studies(self) -> dict[str, Any]:
-        """Return sound bodies of studies: somebody waits, bonuses may be given, and some are unclear."""
         # One of the routes forgets the account.
         connect(self.crowd, self.person)
         study = self.crowd.crowd_studies.first()
@@ -481,7 +478,6 @@ def operations(app: Any = application) -> list[Any]:
 
 
 def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
-    """Return what to change in a sound request so that it breaks a rule of the description."""
     names = {one.name for one in operation.iter_parameters()}
     if "Idempotency-Key" in names:
         return {"headers": {"Idempotency-Key": "x" * 201}}

@@ -24,7 +24,6 @@ def staff(client):
 
 
 def stalled(project, **fields):
-    """Make a job whose worker went away."""
     job = Job.objects.create(project=project, kind="import", state="running", attempt=2)
     Job.objects.filter(pk=job.pk).update(leased_until=timezone.now() - timedelta(minutes=5), **fields)
     return job

@@ -60,7 +60,6 @@ def led_away(client, address):
 
 
 def set_up(client):
-    """Set up an app with codes as a person does, and return its seed."""
     client.post(reverse("account_reauthenticate"), {"password": PASSWORD})
     seed = client.get(reverse("mfa_activate_totp")).context["form"].secret
     assert client.post(reverse("mfa_activate_totp"), {"code": code(seed)}).status_code == 302

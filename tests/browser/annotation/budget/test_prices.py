@@ -30,7 +30,6 @@ LOOKS = os.environ.get("DPAL_TEST_PICTURES", "")
 
 
 def check(page: "Page", name: str) -> None:
-    """Look at a page in light and dark, on a phone and a desk."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         for size, viewport in WIDTHS.items():

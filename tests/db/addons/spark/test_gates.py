@@ -30,7 +30,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch):
-    """Keep the broker out of it."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
 
 

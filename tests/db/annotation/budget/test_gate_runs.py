@@ -35,7 +35,6 @@ TOGETHER = 1.140625
 
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch):
-    """Keep the broker out of it."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
 
 
@@ -84,7 +83,6 @@ def asked(project):
 
 @pytest.fixture
 def counts(monkeypatch):
-    """The uploads that each run read, by the numbers of their rows."""
     read = []
     release = gates.release
 

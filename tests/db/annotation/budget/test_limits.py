@@ -40,7 +40,6 @@ def second(asking: User) -> User:
 
 @pytest.fixture
 def project(asking: User, second: User) -> Project:
-    """Open a project with two managers that asks for both."""
     opened = opening.create_project(
         name="Letters", preset="pool-experts", owner=asking, data_kind="text", classes=["yes", "no"], question="Is it?"
     )

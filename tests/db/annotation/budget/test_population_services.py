@@ -45,7 +45,6 @@ def managers():
 
 @pytest.fixture
 def population(managers):
-    """Open a population of epsilon 4 with two managers."""
     return opened(*managers)
 
 
@@ -77,7 +76,6 @@ def refused(rule: str, act) -> None:
 
 
 def start_of(project):
-    """Store a private start with its account, as an upload does."""
     account = open_start_account(project, 2.0, actor=None)
     return Dataset.objects.create(
         project=project,

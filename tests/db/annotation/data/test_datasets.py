@@ -34,7 +34,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """What would have been handed to the broker."""
     names = []
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
     return names
@@ -272,7 +271,6 @@ def test_a_worker_that_was_taken_over_stores_nothing(monkeypatch, caplog):
 
 
 def take_over(job_id):
-    """Be another worker, seen from a connection of its own."""
 
     def steal():
         Job.objects.filter(pk=job_id).update(attempt=2)

@@ -43,7 +43,6 @@ def join(population, project, number):
 
 
 def received(project, *people, seed=1):
-    """Receive a file with a record of each of these people, who may come several times."""
     texts = learning.sentences(len(people), seed=seed)
     lines = ["text,who", *(f'"{text}",{name}' for text, name in zip(texts, people, strict=True))]
     return receive_upload(
@@ -96,7 +95,6 @@ def test_who_was_forgotten_does_not_come_again(population, project):
 
 
 def stored(project, *people, state=DatasetState.READY):
-    """Store rows past the services."""
     dataset = Dataset.objects.create(
         project=project, job=Job.objects.create(project=project, kind="import"), name="pool", state=state
     )

@@ -113,7 +113,6 @@ def test_the_answer_of_a_check_and_the_name_of_a_person_are_none(names):
 
 
 def asked(project, person):
-    """Return the first claimed question about what was uploaded."""
     records = Record.objects.filter(dataset__project=project).order_by("row_number")
     queue.open_queries(project=project, round_number=1, record_ids=list(records.values_list("pk", flat=True)))
     return queue.claim_next(project=project, user=person)

@@ -73,7 +73,6 @@ def forget(project, name):
 
 
 def everything_stored():
-    """Yield all bytes of the storage, packed and unpacked, and all rows of all tables."""
     for path in Path(default_storage.location).rglob("*"):
         if path.is_file():
             content = path.read_bytes()
@@ -100,7 +99,6 @@ def unpacked(content):
 
 
 def holds(*needles):
-    """Say for each of some bytes whether they are stored anywhere, as they are or in hexadecimal."""
     return [any(each in found or each.hex().encode() in found for found in everything_stored()) for each in needles]
 
 

@@ -21,7 +21,6 @@ SHA = "0" * 64
 
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch):
-    """Keep the broker out of it."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
 
 

@@ -39,7 +39,6 @@ def project(owner):
 
 
 def bring(project, texts, role, *, by=None, columns=("text", "label"), labels=learning.CLASSES):
-    """Upload texts with alternating labels in a role and read them at once."""
     lines = [",".join(columns), *(f'"{text}",{labels[place % 2]}' for place, text in enumerate(texts))]
     dataset = receive_upload(
         project=project,

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch, own_storage):
-    """Keep the broker out of it."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
     monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **options: None)
 

@@ -35,7 +35,6 @@ THRESHOLD = {
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """What would have been handed to the broker."""
     names = []
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
     return names

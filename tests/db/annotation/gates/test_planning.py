@@ -22,7 +22,6 @@ SAMPLED = {"gate_kind": "k_anonymity", "gate_epsilon": 0.5, "gate_k": 30, "gate_
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """What would have been handed to the broker."""
     names = []
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
     return names

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch):
-    """Keep the broker out of it."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
 
 
@@ -57,7 +56,6 @@ def test_the_key_is_nowhere_and_another_run_has_another(monkeypatch):
 
 
 def holders(hexadecimal):
-    """Return the tables with these bytes anywhere."""
     found = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names():
@@ -93,7 +91,6 @@ def know_the_coins(monkeypatch):
 
 
 def spends(dataset):
-    """Return the kinds of all entries of a pool's account, oldest first."""
     entries = LedgerEntry.objects.filter(account=dataset.project.pool_account).order_by("pk")
     return [kind for kind in entries.values_list("kind", flat=True) if kind != "grant"]
 

@@ -37,7 +37,6 @@ pytestmark = pytest.mark.django_db
 
 
 def refused(rule):
-    """The statement inside is refused under this name, and the transaction goes on."""
     return _Refusal(rule)
 
 
@@ -545,7 +544,6 @@ def test_a_contributor_counts_once_for_a_person():
 
 
 def emptied_question(project):
-    """A question whose record and answer are erased."""
     (query,) = open_records(project)
     label = make_label(query)
     Record.objects.filter(pk=query.record_id).update(text="", emptied=True)

@@ -29,7 +29,6 @@ NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "
 
 @pytest.fixture(autouse=True)
 def own_counter(settings, tmp_path):
-    """Keep the ledger's counter in the test's folder: projects of other tests are gone."""
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 

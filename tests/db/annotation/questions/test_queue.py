@@ -32,7 +32,6 @@ def let_expire(assignment):
 
 
 def slots_add_up():
-    """Free slots, live leases and answers of each question are its overlap."""
     for query in Query.objects.exclude(state=QueryState.UNASKED):
         held = query.assignments.filter(state__in=(AssignmentState.LEASED, AssignmentState.LABELLED)).count()
         assert query.open_slots + held == query.overlap
@@ -40,7 +39,6 @@ def slots_add_up():
 
 
 def records_read():
-    """Return how many records this transaction has read."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables"

@@ -36,7 +36,6 @@ def answer(project, person):
 
 
 def ask_about(project, contributors):
-    """Ask one question for each name, in that order."""
     records = make_records(project, [f"of {name}" for name in contributors])
     for record, name in zip(records, contributors, strict=True):
         if name:

@@ -46,7 +46,6 @@ def assign(project, person, *ids):
 
 
 def shown(project, person):
-    """Return what somebody is asked, and answer it."""
     assignment = queue.claim_next(project=project, user=person)
     if assignment is None:
         return None

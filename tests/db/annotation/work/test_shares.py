@@ -11,7 +11,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def waiting(broker):
-    """Say how many messages wait for the workers of long work."""
     with redis.Redis.from_url(broker) as client:
         yield lambda: client.llen("heavy")
 

@@ -58,7 +58,6 @@ def tables():
 
 @pytest.fixture
 def role(db):
-    """Make a role of this test's own, gone with its transaction."""
     made = RoleAddress(f"label_{token_hex(6)}", token_hex(16))
     with as_owner():
         roles.grant_label_role(made)

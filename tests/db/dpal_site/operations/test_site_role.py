@@ -119,7 +119,6 @@ class TestOwnerWhoIsNoSuperuser:
 
     @pytest.fixture
     def owner(self, role):
-        """Give everything to a role that may do nothing else, and act as it."""
         name = f"owner_{token_hex(6)}"
         run("CREATE ROLE {}", name)
         run("GRANT ALL ON SCHEMA public TO {}", name)

@@ -69,8 +69,6 @@ def test_a_signal_stops_children_grandchildren_and_own_servers(tmp_path, number,
 
 
 class LockWithSignal:
-    """A lock during whose first acquisition a Ctrl-C arrives."""
-
     def __init__(self, lock):
         self.lock, self.pending = lock, True
 

@@ -28,7 +28,6 @@ NAMES = "127.0.0.1,localhost,phone.example"
 
 @pytest.fixture
 def site(supervisor, embedded_servers, collected_static_files, transactional_db) -> Iterator[Supervisor]:
-    """Run both processes as `make run` does, the label pages under a role of this test's own."""
     _, _, address = embedded_servers.database_url.partition("@")
     role = RoleAddress(f"front_{token_hex(6)}", token_hex(16))
     with as_owner():

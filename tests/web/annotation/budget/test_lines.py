@@ -190,7 +190,6 @@ def test_the_page_shows_the_verdict_when_asked(project: Project, manager: User) 
 
 
 def checker(tmp_path: Path) -> Path:
-    """Return the program that the manual prints, as a file."""
     manual = (Path(__file__).parents[4] / "docs" / "statement.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", manual, flags=re.DOTALL)
     path = tmp_path / "check.py"

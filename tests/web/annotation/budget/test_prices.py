@@ -127,7 +127,6 @@ def words(cost):
 
 
 def buttons(response):
-    """Return what stands on the buttons of a page."""
     found = re.findall(r"<button[^>]*>(.*?)</button>", response.content.decode(), re.S)
     return [" ".join(re.sub(r"<[^>]*>", "", text).split()) for text in found]
 
@@ -139,13 +138,11 @@ def send(web, project, **values):
 
 
 def public_start(project):
-    """Bring public examples, so that the first round is chosen by a model."""
     rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(40, seed=9)]
     learning.upload(project, rows, ["text", "label"], role="public_start")
 
 
 def look_of(web, project, **values):
-    """Upload a pool and return the page that asks."""
     answer = send(web, project, **values)
     assert answer.status_code == 302
     return answer.url, web.get(answer.url)
@@ -321,7 +318,6 @@ class TestAgain:
 
 
 def _gated(project, *, rows=ROWS, state=None):
-    """Bring a pool, and let its gate run or end as it is told."""
     dataset = receive_upload(
         project=project,
         file=csv_file(rows),

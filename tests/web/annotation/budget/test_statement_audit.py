@@ -81,7 +81,6 @@ def audited(content: bytes, **options):
 
 
 def found(content: bytes, **options) -> set[tuple[str, int, str]]:
-    """Return what differs: scope, entry and field."""
     verdicts = audited(content, **options).verdicts
     return {
         (verdict.scope, difference.sequence, difference.field)
@@ -100,7 +99,6 @@ def written(document: dict, key: SiteKey | None = None) -> bytes:
 
 
 def other(value):
-    """Return something else of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

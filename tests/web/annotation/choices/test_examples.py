@@ -40,7 +40,6 @@ class Example:
     refused: int | float
 
     def rule(self) -> str:
-        """Return how the refused value is refused, up to the value."""
         return doors.parameter_of(self.choice, self.parameter).rule.partition("{got}")[0]
 
 

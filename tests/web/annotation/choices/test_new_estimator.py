@@ -27,8 +27,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @dataclass(frozen=True)
 class Unproved(UnhurriedStream):
-    """A learner whose event no stream has a proof for."""
-
     name: ClassVar[str] = "unproved"
     label: ClassVar[str] = "means at a price of something else"
 

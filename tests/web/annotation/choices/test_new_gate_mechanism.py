@@ -63,8 +63,6 @@ class TensGateEvent(GateEvent):
 
 @dataclass(frozen=True, slots=True)
 class TensGate(CountingGate):
-    """Counts exactly, adds noise, and tells what reaches a threshold in tens."""
-
     epsilon: float
     threshold: int
     unit: Unit = "record"
@@ -116,8 +114,6 @@ class TensGate(CountingGate):
 
 @dataclass(frozen=True)
 class InTens(GateChoice):
-    """A threshold of so many tens."""
-
     name: ClassVar[str] = "in_tens"
     label: ClassVar[str] = "counts told in tens"
     charged_as: ClassVar[type[TensGateEvent]] = TensGateEvent
@@ -151,7 +147,6 @@ class InTens(GateChoice):
 
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch):
-    """Keep the broker out of it."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
 
 
@@ -171,7 +166,6 @@ def entries(project):
 
 
 def tens_crowd(unit="record", **fields):
-    """Return a project with this gate and an account that can pay for many runs."""
     sampled = {"gate_k": None, "gate_sampling_rate": None, "gate_epsilon": 1.0}
     return plain_crowd(unit, **sampled | {"gate_kind": "in_tens", "gate_tens": 2} | fields)
 

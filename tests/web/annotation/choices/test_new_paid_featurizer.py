@@ -28,8 +28,6 @@ REFUSED = "role: the letters are counted in the pool, which nothing may come bef
 
 
 class FirstLetters(Featurizer):
-    """Which of a few letters a text begins with."""
-
     kind = "first_letters_of_a_test"
     reads = "text"
     norm_bound = 1.0

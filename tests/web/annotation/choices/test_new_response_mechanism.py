@@ -61,8 +61,6 @@ class MixedAnswersEvent(AnswersEvent):
 
 @dataclass(frozen=True, slots=True)
 class Mixing(ResponseMechanism):
-    """Says the truth now and then, and anything else."""
-
     n_classes: int
     true: int
     charged_as: ClassVar[type[AnswersEvent]] = MixedAnswersEvent
@@ -88,8 +86,6 @@ class Mixing(ResponseMechanism):
 
 @dataclass(frozen=True)
 class Mixed(RandomizerChoice):
-    """The truth now and then."""
-
     name: ClassVar[str] = "mixed"
     label: ClassVar[str] = "answers mixed with chance"
     sound: ClassVar[Sound] = Sound(oracles=("crowd",), arrivals=("pool",), data_kinds=("text",))

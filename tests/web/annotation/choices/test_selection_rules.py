@@ -18,7 +18,6 @@ def settings_of(preset: str, **changes):
 
 
 def planned_of(preset: str, **changes):
-    """Return what a project opened so has where nobody said a price."""
     settings = settings_of(preset, **changes)
     return settings | planned_settings(settings) | changes
 

@@ -46,7 +46,6 @@ def project(manager):
 
 
 def read(answer):
-    """Take in all of an answer, so that its file is closed."""
     if answer.streaming:
         answer.body = b"".join(answer.streaming_content)
         answer.close()

@@ -24,7 +24,6 @@ FIELDS = {"role": "pool", "text_column": "text", "contributor_column": "contribu
 
 
 def log(*, often: int) -> bytes:
-    """Return a log of 40 reviews of one person each, and of some texts that 100 people say."""
     rows = [f"review {place},writer {place}" for place in range(40)]
     rows += [f"play song {text},person {text} {n}" for text in range(often) for n in range(100)]
     return "\n".join(["text,contributor", *rows]).encode()

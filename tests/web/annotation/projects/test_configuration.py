@@ -33,7 +33,6 @@ def client(manager: User) -> Client:
 
 
 def charge(project: Project) -> None:
-    """Reserve something, as the first training would."""
     event = RandomChoiceEvent(1)
     ledger.reserve(account=project.pool_account, event=event, purpose="test", key=uuid4(), actor="test")
 

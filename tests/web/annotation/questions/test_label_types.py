@@ -31,7 +31,6 @@ def logged_in(person):
 
 
 def answer(project, choices):
-    """Let one person each answer the only question."""
     for person, choice in zip(make_annotators(project, len(choices)), choices, strict=True):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
 

@@ -36,7 +36,6 @@ def manager(project):
 
 @pytest.fixture
 def asked(project, people):
-    """Five questions: agreed on, divided, answered once, reported, untouched."""
     texts = ["a red apple", "a green pear", "a blue plum", "a lost drill", "a 100% saw"]
     records = make_records(project, texts)
     queue.open_queries(project=project, round_number=3, record_ids=[record.pk for record in records])

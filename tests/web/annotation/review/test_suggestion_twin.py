@@ -49,14 +49,12 @@ def answered_through_pages(seed: int) -> Effect:
 
 
 def parts(effect: Effect) -> bool:
-    """Say whether the groups differ beyond their 95 % intervals, in answers and in minutes."""
     assert effect.shown.minutes_high is not None
     assert effect.blind.minutes_low is not None
     return effect.anchoring_low > 0 and effect.shown.minutes_high < effect.blind.minutes_low
 
 
 def always_shown(assignment: Assignment) -> selectors.Suggestion | None:
-    """The planted page: whatever the coin said, the suggestion stands there."""
     query = assignment.query
     if query.suggested is None or query.suggested_percent is None:
         return None
