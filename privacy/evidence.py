@@ -1,8 +1,7 @@
-"""Canary audits: an empirical lower bound on the loss of any mechanism, to hold against what it is charged.
+"""Canary audits: an empirical lower bound on the loss of any mechanism, to hold against what it is charged."""
 
-`audit` asks nothing of the noise. `gaussian_audit` asks of it what a Gaussian charge promises, at every threshold and
-not only far out where delta lies: it finds noise half as large with a few hundred outputs, where `audit` finds nothing.
-"""
+# `gaussian_audit` asks of the noise what a Gaussian charge promises, at every threshold and not only far out where
+# delta lies: it finds noise half as large with a few hundred outputs, where `audit`, which asks nothing, finds nothing.
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What projects choose to train with: the base of every such choice, and what a training asks of an estimator."""
+"""Base of every choice of an estimator, and the protocol that trainings use."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What an owner writes about classes before any label: a name, a sentence, example phrases with slots."""
+"""Words of an owner about classes before any label: a name, a sentence, example phrases with slots."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""What the linear classifiers share: checks of rows and labels, one model per class, prediction."""
+"""Base of the linear classifiers: checks of rows and labels, one model per class, prediction."""
 
 import math
 from abc import abstractmethod

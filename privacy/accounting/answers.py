@@ -1,9 +1,8 @@
-r"""Costs and events of randomised answers and of training on them.
+"""Costs and events of randomised answers and of training on them."""
 
-A response that keeps k classes says the true one with weight `odds` and each other one with weight
-`ODDS_UNIT`, whatever k is. Both are integers, so every probability is a rational number, and the loss is
-:math:`\ln(\mathrm{odds} / \mathrm{ODDS\_UNIT})` exactly: no probability is ever rounded after it was charged.
-"""
+# A response that keeps k classes says the true one with weight `odds` and each other one with weight `ODDS_UNIT`,
+# whatever k is. Both are integers, so every probability is a rational number, and the loss is exactly ln(odds /
+# ODDS_UNIT): no probability is ever rounded after it was charged.
 
 import decimal
 import math

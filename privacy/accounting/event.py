@@ -1,7 +1,7 @@
-"""The base of all accounting events: a frozen record of one mechanism's parameters that can price itself.
+"""Base of all accounting events: a frozen record of one mechanism's parameters that can price itself."""
 
-The ledger stores events as JSON and an auditor prices them again, so a kind's fields and
-formula never change once entries exist: a new formula is a new kind or a new version."""
+# The ledger stores events as JSON and an auditor prices them again, so a kind's fields and formula never change once
+# entries exist: a new formula is a new kind or a new version.
 
 import math
 from abc import ABC, abstractmethod

@@ -1,14 +1,11 @@
-r"""Exact delta of the sampled k-anonymity gate, and the parameters that reach a wanted delta.
+"""Exact delta of the sampled k-anonymity gate, and the parameters that reach a wanted delta."""
 
-Each record is kept with probability `beta`; a text and its sample count come out iff that count is at least
-`k`, otherwise the text is suppressed. One record changes the number of records with its text between `n` and
-`n - 1`, so delta is the larger hockey-stick divergence between the two gate outputs, maximised over `n`.
-
-Both directions reduce to one candidate for every release threshold `t >= k` (docs/privacy.md, gate):
-for a fixed threshold the divergence has one peak over `n`, at a known place, and it is bounded by a geometric
-sequence in `t`. The maximum is therefore a maximum over a short range of thresholds, and a whole range of `k` is one
-running maximum from the right.
-"""
+# Each record is kept with probability beta; a text and its sample count come out iff that count is at least k. One
+# record changes the number of records with its text between n and n - 1, so delta is the larger hockey-stick divergence
+# between the two gate outputs, maximised over n. Both directions reduce to one candidate for every release threshold t
+# >= k (docs/privacy.md, gate): for a fixed threshold the divergence has one peak over n, at a known place, and it is
+# bounded by a geometric sequence in t. The maximum is therefore one over a short range of thresholds, and a whole range
+# of k is one running maximum from the right.
 
 import math
 from collections.abc import Callable, Sequence

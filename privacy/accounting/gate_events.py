@@ -1,10 +1,9 @@
-r"""Events of the gates, and the delta and thresholds of the threshold gate (private partition selection).
+"""Events of the gates, and the delta and thresholds of the threshold gate (private partition selection)."""
 
-A text is released with its noisy count when that count reaches the threshold; a text with fewer true
-contributions than `floor` is never released. Counted from ``floor - 1``, a text that falls under the floor is a
-text with no contribution at all, so a floor `f` moves every threshold up by ``f - 1`` and nothing else changes. A
-floor put on top of an unmoved threshold would be a second, noiseless gate and has no delta to speak of.
-"""
+# A text is released with its noisy count when that count reaches the threshold; a text with fewer true contributions
+# than the floor never is. Counted from floor - 1, a text that falls under the floor is a text with no contribution at
+# all, so a floor f moves every threshold up by f - 1 and nothing else changes. A floor on top of an unmoved threshold
+# would be a second, noiseless gate and has no delta to speak of.
 
 import math
 import re

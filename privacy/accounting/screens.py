@@ -1,9 +1,8 @@
-r"""Costs of randomised selection: screens, streams, repeated exposure, top-c batches.
+"""Costs of randomised selection: screens, streams, repeated exposure, top-c batches."""
 
-A screen selects a record with a probability that depends only on that record and on the last
-released model, and always lies in ``[q_lo, q_hi]``. Its loss is :math:`s_1` when it selects and
-:math:`s_0` when it skips; everything else in this module is built from these two numbers.
-"""
+# A screen selects a record with a probability that depends only on that record and on the last released model, and
+# always lies in [q_lo, q_hi]. Its loss is s_1 when it selects and s_0 when it skips; everything else here is built from
+# these two numbers.
 
 import math
 

@@ -1,10 +1,8 @@
-r"""Sensitivities, losses and events of models trained on labelled records.
+"""Sensitivities, losses and events of models trained on labelled records."""
 
-Two forms of the objective are used. ``sum``: :math:`\sum_i \ell_i(w) + (\Lambda/2)\lVert w\rVert^2`, where
-:math:`\Lambda` is public and the number of records need not be. ``mean``:
-:math:`\frac1n \sum_i \ell_i(w) + (\lambda/2)\lVert w\rVert^2` with public `n`; it is the sum form with
-:math:`\Lambda = n\lambda`. Proofs are in docs/privacy.md, training.
-"""
+# Objectives have two forms. Sum: sum_i l_i(w) + (Lambda / 2) |w|^2, where Lambda is public and the number of records
+# need not be. Mean: (1 / n) sum_i l_i(w) + (lambda / 2) |w|^2 with public n, which is the sum form with Lambda = n
+# lambda. Proofs are in docs/privacy.md, training.
 
 import math
 from dataclasses import dataclass, replace

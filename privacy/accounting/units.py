@@ -1,11 +1,9 @@
-r"""Integer amounts for the ledger: every conversion errs against the spender.
+"""Integer amounts for the ledger: every conversion errs against the spender."""
 
-Epsilon, rho and mutual information are counted in units of 1e-9 ("nano"), delta in
-units of 1e-18 ("atto"), so all four fit a signed 64-bit column and sums are exact.
-A float is converted through the rational number it stands for, never through its
-decimal print: a charge is rounded up, a limit is rounded down, and an amount that
-comes back from the ledger is never smaller than the integer it came from.
-"""
+# Epsilon, rho and mutual information are counted in units of 1e-9 (nano), delta in units of 1e-18 (atto), so all four
+# fit a signed 64-bit column and sums are exact. A float is converted through the rational number it stands for, never
+# through its decimal print: a charge is rounded up, a limit down, and an amount that comes back from the ledger is
+# never smaller than the integer it came from.
 
 import math
 from collections.abc import Callable

@@ -1,7 +1,6 @@
-"""A pool as columns: some rows of it in one Parquet file, whose digest says that nothing was changed.
+"""Pool as columns: some rows of it in one Parquet file, whose digest says that nothing was changed."""
 
-An empty slot is a row without a text and without a contributor; it keeps its place, so the coins of all others stay.
-"""
+# An empty slot is a row without a text and without a contributor; it keeps its place, so the coins of all others stay.
 
 import hashlib
 from collections.abc import Iterator, Sequence

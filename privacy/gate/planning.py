@@ -1,4 +1,4 @@
-"""What a gate would let through: the choice of k and sampling rate, both gates side by side, one line of advice."""
+"""Plans of gates: the choice of k and sampling rate, both gates side by side, one line of advice."""
 
 import math
 from collections.abc import Callable, Sequence

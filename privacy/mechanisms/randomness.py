@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system for releases, a seed for simulations only."""
+"""Sources of random bits: the operating system for releases, a seed for simulations only."""
 
 import os
 from abc import ABC, abstractmethod

@@ -1,10 +1,6 @@
-"""The ledger behind a release: signed checkpoints of its accounts, and proofs that what was paid is in them.
+"""Ledger behind a release: signed checkpoints of its accounts, and proofs that what was paid is in them."""
 
-References
-----------
-.. [1] C2SP, "signed-note" and "tlog-checkpoint", https://c2sp.org/signed-note, https://c2sp.org/tlog-checkpoint.
-.. [2] Laurie, Messeri, Stradling, "Certificate Transparency Version 2.0", RFC 9162, section 2.1.3.2.
-"""
+# C2SP, "signed-note" and "tlog-checkpoint"; RFC 9162, section 2.1.3.2.
 
 import base64
 import hashlib

@@ -1,11 +1,6 @@
-"""A release as MLflow keeps models: a folder that `mlflow.pyfunc` loads, which verifies the release before it is used.
+"""Release as MLflow keeps models: a folder for `mlflow.pyfunc`, which verifies the release before it is used."""
 
-Nothing here imports MLflow; it imports this module, whose name stands in the folder.
-
-References
-----------
-.. [1] MLflow, "MLflow Models", storage format and the python_function flavor.
-"""
+# Nothing here imports MLflow; it imports this module, whose name stands in the folder.
 
 import json
 import os

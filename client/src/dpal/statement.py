@@ -1,8 +1,7 @@
-"""A project's exported statement, checked from the file alone: the site's signature, chain, sums, limits, checkpoints.
+"""Check of a project's exported statement from the file alone: signature, chain, sums, limits, checkpoints."""
 
-Each cost is computed anew from the parameters of its entry where the package `privacy` of the site's program can be
-imported: formulas that stood twice would be two promises. Elsewhere `audit` says which costs it took as they stand.
-"""
+# Each cost is computed again from the parameters of its entry where the package `privacy` of the site's program can be
+# imported: formulas that stood twice would be two promises. Elsewhere `audit` says which costs it took as they are.
 
 import base64
 import binascii

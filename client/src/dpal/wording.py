@@ -1,9 +1,7 @@
-"""Sentences that hold values: a code and its parameters, which read in English until a page tells them.
+"""Sentences that hold values: a code and its parameters, which read in English until a page tells them."""
 
-What is said may be stored, logged or sent to a program before anybody reads it. A `Message` is therefore a text, the
-English sentence, that remembers what it was made from: its code is a message of the catalogues, and its parameters are
-numbers, moments, names and further messages. A parameter holds what the sentence shows and no digit more.
-"""
+# A sentence may be stored, logged or sent to a program before anybody reads it. A parameter holds what the sentence
+# shows and no digit more.
 
 import math
 import re

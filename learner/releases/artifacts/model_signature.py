@@ -1,14 +1,8 @@
-"""A release signed by the standard for models: `model.sig`, which the OpenSSF's `model_signing` verifies.
+"""Signature of a release by the standard for models: `model.sig`, which the OpenSSF's `model_signing` verifies."""
 
-An in-toto statement of the SHA-256 of every other file, in a DSSE envelope, in a Sigstore bundle, signed by an elliptic
-curve key of the site: those programs know no Ed25519. The same files give the same bytes.
-
-References
-----------
-.. [1] OpenSSF, "Model Signing Specification", v1.0, https://github.com/ossf/model-signing-spec.
-.. [2] in-toto Attestation Framework, Statement v1; DSSE v1.0; Sigstore bundle v0.3.
-.. [3] Pornin, "Deterministic Usage of DSA and ECDSA", RFC 6979.
-"""
+# An in-toto statement (v1) of the SHA-256 of every other file, in a DSSE envelope (v1.0), in a Sigstore bundle (v0.3),
+# signed by an elliptic curve key of the site: those programs know no Ed25519. Deterministic ECDSA (RFC 6979) gives the
+# same bytes for the same files. https://github.com/ossf/model-signing-spec, v1.0.
 
 import base64
 import hashlib

@@ -1,7 +1,6 @@
-"""One logistic model for each class from noisy sums alone, where a record may have several classes or none.
+"""Logistic model of each class from noisy sums alone, where a record may have several classes or none."""
 
-The last of the sums are those of all rows: without them nobody could tell how many rows a class lacks.
-"""
+# The last of the sums are those of all rows: without them nobody could tell how many rows a class lacks.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

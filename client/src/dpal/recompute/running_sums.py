@@ -1,4 +1,4 @@
-"""What running sums tell after each of their releases: an estimate of all batches so far, and how noisy it is."""
+"""Estimates that running sums give after each release: of all batches so far, and how noisy they are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
