@@ -50,13 +50,14 @@ def different(report: Report) -> list[int]:
 
 
 def engine_table(report: Report) -> str:
-    """Return every engine and every peer, size by size."""
+    """Return every engine and every peer, size by size from a million records on; the JSON has the smaller ones."""
     lines = [
         "| records | who counts | seconds | of them until ready | core seconds a million | of Postgres |"
         " largest process, MiB | all, MiB | load |",
         "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for rows in sorted({cell["rows"] for cell in report["cells"]}):
+    sizes = sorted({cell["rows"] for cell in report["cells"]})
+    for rows in [size for size in sizes if size >= MILLION] or sizes:
         cells = [cell for cell in report["cells"] + report["peers"] if cell["rows"] == rows]
         lines += ["| " + " | ".join(_values(cell)) + " |" for cell in cells]
     return "\n".join(lines)
