@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dpal.errors import Unreadable
-from privacy.wording import as_message
+from privacy.wording import as_message, joined_rules
 
 
 class AnnotationError(Exception):
@@ -127,6 +127,11 @@ class InvalidConfiguration(Unprocessable):
     def __init__(self, message: str, *, broken: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.broken = broken or {}
+
+
+def refuse_broken(broken: Mapping[str, str]) -> None:
+    if broken:
+        raise InvalidConfiguration(joined_rules(broken), broken=broken)
 
 
 class WorkLost(AnnotationError):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.choices.presets import PRESETS
-from annotation.choices.refusals import refuse_broken
+from annotation.errors import refuse_broken
 from annotation.models import Arrival, Dataset, Job, Oracle, Project, Query, WorkState
 from annotation.models.configurations import SCHEMA_VERSION, Configuration, remember, settings_in
 from annotation.models.database import next_number

@@ -9,9 +9,9 @@ from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from annotation.choices.refusals import refuse_broken
 from annotation.choices.rules import no_start_before
 from annotation.choices.selections import asks_in_secret
+from annotation.errors import refuse_broken
 from annotation.models import (
     Consensus,
     Dataset,

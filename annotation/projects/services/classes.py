@@ -22,9 +22,8 @@ from annotation.choices.classes import (
     merge_hindrance,
     unmerged_classes,
 )
-from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import frozen_settings
-from annotation.errors import InvalidConfiguration
+from annotation.errors import InvalidConfiguration, refuse_broken
 from annotation.models import Project
 from annotation.projects.services import configuring
 from annotation.signals import classes_changed

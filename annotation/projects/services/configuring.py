@@ -13,9 +13,8 @@ from annotation.choices.catalogue import default_of
 from annotation.choices.classes import growth_hindrance, only_grows, unmerged_classes
 from annotation.choices.gates import other_gate_fields
 from annotation.choices.presets import PRESETS, broken_rules
-from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import frozen_settings
-from annotation.errors import ConfigurationFrozen
+from annotation.errors import ConfigurationFrozen, refuse_broken
 from annotation.models import Project
 from annotation.projects.services import answers_accounts
 from annotation.questions.services import queue

@@ -18,8 +18,8 @@ from annotation.choices.planned_settings import planned_settings
 from annotation.choices.policies import PerRound
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.randomizers import answers_unit
-from annotation.choices.refusals import refuse_broken
 from annotation.data.services import streams
+from annotation.errors import refuse_broken
 from annotation.models import (
     Arrival,
     Features,
