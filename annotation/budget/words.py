@@ -190,10 +190,7 @@ class BudgetLevel:
 # The bounds 1 and 10 are those of the tiers in Ponomareva et al., "How to DP-fy ML", JAIR 77 (2023).
 LEVELS: Final = (
     BudgetLevel(
-        "strict",
-        gettext_lazy("strict"),
-        1.0,
-        gettext_lazy("A strong guarantee by published guidance (ε up to 1)."),
+        "strict", gettext_lazy("strict"), 1.0, gettext_lazy("A strong guarantee by published guidance (ε up to 1).")
     ),
     BudgetLevel(
         "standard",

@@ -381,9 +381,7 @@ def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
 
 
 @router.get(
-    "projects/{slug:slug}/retention",
-    response=list[KeptOut],
-    summary="How long things are kept, and what goes when",
+    "projects/{slug:slug}/retention", response=list[KeptOut], summary="How long things are kept, and what goes when"
 )
 def list_retention(request: HttpRequest, slug: str) -> Any:
     return retention.what_is_due(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))

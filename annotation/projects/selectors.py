@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from annotation.budget.presenters import Metered
-from annotation.models import (
-    Membership,
-    Oracle,
-    Project,
-    ProjectState,
-    Role,
-)
+from annotation.models import Membership, Oracle, Project, ProjectState, Role
 from annotation.models.configurations import read_ahead
 from annotation.questions.work_limits import NOTHING_WAITS, Waiting, waiting_for
 from annotation.selectors import Person, projects_of

@@ -22,13 +22,7 @@ from annotation.choices.rules import field_defaults
 from annotation.choices.selections import AsksInBlocks, asks_about_all
 from annotation.errors import InvalidConfiguration
 from annotation.gates.comparison import EXAMPLE_TEXT
-from annotation.models import (
-    Arrival,
-    DataKind,
-    Features,
-    Oracle,
-    PrivacyUnit,
-)
+from annotation.models import Arrival, DataKind, Features, Oracle, PrivacyUnit
 from annotation.questions.guidelines import refuse_pictures_of_others
 from annotation.wording import localized
 from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
@@ -77,11 +71,7 @@ class ProjectForm(forms.Form):
         help_text=_("Images of another size are bad rows of an upload."),
     )
     image_width = forms.IntegerField(
-        min_value=1,
-        max_value=4096,
-        required=False,
-        label=_("Image width in pixels"),
-        help_text=_("As for the height."),
+        min_value=1, max_value=4096, required=False, label=_("Image width in pixels"), help_text=_("As for the height.")
     )
 
     pool_epsilon = EpsilonField(
@@ -112,8 +102,7 @@ class ProjectForm(forms.Form):
         ),
     )
     selection = forms.ChoiceField(
-        label=_("Selection"),
-        help_text=_("How it is decided what annotators are asked about, and what that costs."),
+        label=_("Selection"), help_text=_("How it is decided what annotators are asked about, and what that costs.")
     )
     round_size = named_field(QuestionPlan, "round_size")
     overlap = named_field(QuestionPlan, "overlap")
@@ -150,18 +139,9 @@ class ProjectForm(forms.Form):
             self.offer(kind)
         if preset.oracle == Oracle.CROWD:
             self.fields["labels_epsilon"].required = True
-            unused: tuple[str, ...] = (
-                "data_kind",
-                "columns",
-                "image_height",
-                "image_width",
-            )
+            unused: tuple[str, ...] = ("data_kind", "columns", "image_height", "image_width")
         else:
-            unused = (
-                "labels_epsilon",
-                "gate_kind",
-                "privacy_unit",
-            )
+            unused = ("labels_epsilon", "gate_kind", "privacy_unit")
         for field in unused:
             del self.fields[field]
         if Kind.GATE.key in self.fields:
@@ -458,21 +438,12 @@ class PoolProjectForm(ChoosingForm):
         return [name for name in _BY_CHOICE if name not in used]
 
 
-_BY_CHOICE = {
-    *ROUNDS,
-    *(name for names in DATA_FIELDS.values() for name in names),
-}
+_BY_CHOICE = {*ROUNDS, *(name for names in DATA_FIELDS.values() for name in names)}
 
 
 WINDOWS = ("window_length", "window_denominator")
 # What a pool alone has: rounds, trainings after so many labels.
-OF_POOLS = (
-    "round_size",
-    "overlap",
-    "labels_per_release",
-    "image_height",
-    "image_width",
-)
+OF_POOLS = ("round_size", "overlap", "labels_per_release", "image_height", "image_width")
 
 
 class StreamProjectForm(ChoosingForm):

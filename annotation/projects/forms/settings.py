@@ -96,9 +96,7 @@ class KindForm(forms.Form):
     arrival = forms.ChoiceField(choices=Arrival.choices, widget=ChoiceCards, label=_("How records come"))
     privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, widget=ChoiceCards, label=_("Unit of privacy"))
     preset = forms.ChoiceField(
-        required=False,
-        label=_("Preset"),
-        help_text=_("Whose values the other settings take where they cannot stay."),
+        required=False, label=_("Preset"), help_text=_("Whose values the other settings take where they cannot stay.")
     )
     labels_epsilon = EpsilonField(
         required=False,

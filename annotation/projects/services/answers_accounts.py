@@ -36,12 +36,7 @@ def open_answers_account(
 
 
 def account_under(
-    project: Project,
-    settings: Mapping[str, Any],
-    *,
-    epsilon_limit: float,
-    actor: AbstractBaseUser,
-    reason: str,
+    project: Project, settings: Mapping[str, Any], *, epsilon_limit: float, actor: AbstractBaseUser, reason: str
 ) -> BudgetAccount | None:
     """Return the account of the answers that a project has under settings: the one it has or had, else a new one."""
     unit = answers_unit(settings) if settings["oracle"] == Oracle.CROWD else None

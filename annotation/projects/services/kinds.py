@@ -87,11 +87,7 @@ def change_kind(
 
 
 def _store(
-    project: Project,
-    preset: Preset,
-    changes: Mapping[str, Any],
-    labels_epsilon: float | None,
-    actor: AbstractBaseUser,
+    project: Project, preset: Preset, changes: Mapping[str, Any], labels_epsilon: float | None, actor: AbstractBaseUser
 ) -> None:
     accounts: dict[str, Any] = {}
     settings = {**project.settings, **configuring.limits_of(project), **changes}

@@ -20,14 +20,7 @@ from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.randomizers import answers_unit
 from annotation.data.services import streams
 from annotation.errors import refuse_broken
-from annotation.models import (
-    Arrival,
-    Features,
-    Oracle,
-    Project,
-    ProjectState,
-    Role,
-)
+from annotation.models import Arrival, Features, Oracle, Project, ProjectState, Role
 from annotation.people.services.members import add_member
 from annotation.projects.services import answers_accounts
 from annotation.questions.services.guidelines import bring_guideline_pictures

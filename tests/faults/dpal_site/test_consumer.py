@@ -62,8 +62,7 @@ def worker_with(supervisor, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
-    [("ends", "the consumer has ended by a fault"), ("hangs", "the consumer answers nothing")],
+    ("fault", "said"), [("ends", "the consumer has ended by a fault"), ("hangs", "the consumer answers nothing")]
 )
 def test_a_worker_without_a_consumer_ends(worker_with, fault, said):
     process, log = worker_with(fault)

@@ -112,11 +112,7 @@ def test_the_unit_changes_with_an_account_of_its_own_before_the_first_charge(cli
             {"classes", "feature_dimension", "selection", "selection_rate"},
             {"training_epsilon", "overlap"},
         ),
-        (
-            "voice-crowd",
-            {"classes", "privacy_unit", "gate_floor", "normalizer"},
-            {"round_size", "labels_per_release"},
-        ),
+        ("voice-crowd", {"classes", "privacy_unit", "gate_floor", "normalizer"}, {"round_size", "labels_per_release"}),
         ("fraud-stream", {"columns", "selection", "estimator", "training_epsilon"}, {"updates_per_release"}),
     ],
 )

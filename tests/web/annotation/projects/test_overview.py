@@ -91,9 +91,7 @@ def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
 
 def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
     response = open_by(
-        client_of(manager),
-        "voice-crowd",
-        form_of("voice-crowd", gate_kind="k_anonymity", gate_epsilon=0.5, gate_k=2),
+        client_of(manager), "voice-crowd", form_of("voice-crowd", gate_kind="k_anonymity", gate_epsilon=0.5, gate_k=2)
     )
     assert response.status_code == 422
     assert "delta" in str(response.context["form"].errors)
@@ -257,11 +255,7 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
 
 
 SELECTION_SETTINGS = {
-    "secret_sample": {
-        "selection_rate",
-        "block_growth",
-        "block_hours",
-    },
+    "secret_sample": {"selection_rate", "block_growth", "block_hours"},
     "top_c": {"selection_epsilon", "round_size", "labels_per_release"},
     "random": {"round_size", "labels_per_release"},
 }
