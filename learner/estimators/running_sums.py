@@ -135,8 +135,8 @@ class RunningSums(StreamingLinearClassifier):
         """
         if len(batches) != self._total.place + 1:
             raise ValueError(f"the epoch waits for {self._total.place + 1} batches, got {len(batches)}")
-        session = MeasuringSession(self._queries(batches))
-        self._total = self._learn(self._parameters(), session)
+        session = MeasuringSession(self._release_queries(batches))
+        self._total = self._add_release(self._parameters(), session)
         self._record += session.record
         self.updates_ += 1
         self._model = None
@@ -220,11 +220,11 @@ class RunningSums(StreamingLinearClassifier):
         public = self._parameters()
         return best_model(public, self._total.sums(public), self._seed.answer)[1]
 
-    def _learn(self, public: dict[str, Any], session: Session) -> RunningTotal:
+    def _add_release(self, public: dict[str, Any], session: Session) -> RunningTotal:
         """Return the total with what a session answers of another release."""
         return self._total.after(released_sums(public, session), public)
 
-    def _queries(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> Queries:
+    def _release_queries(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> Queries:
         """Return the measured queries that a release may ask of rows and labels."""
         read = [self._batch(*batch) for batch in batches]
         return running_queries(read, self.privacy_event_, rng=self._source)

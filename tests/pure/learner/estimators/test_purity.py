@@ -203,14 +203,14 @@ class RowCountInMinimisers(PrivateLogisticRegression):
 class PeekingSums(Streamed):
     """A stream in which faults are planted."""
 
-    def _queries(self, batches):
+    def _release_queries(self, batches):
         self.peeked_ = batches[0][0]
-        return super()._queries(batches)
+        return super()._release_queries(batches)
 
 
 class BatchSizeInRunningSums(PeekingSums):
-    def _learn(self, public, session):
-        total = super()._learn(public, session)
+    def _add_release(self, public, session):
+        total = super()._add_release(public, session)
         total.current[-1] += 1e-3 * len(self.peeked_)
         return total
 
@@ -221,15 +221,15 @@ class RowLengthInRunningSums(PeekingSums):
 
 
 class RunningSumsStopEarlyOnRows(PeekingSums):
-    def _learn(self, public, session):
+    def _add_release(self, public, session):
         if len(self.peeked_) >= 50:
-            return super()._learn(public, session)
+            return super()._add_release(public, session)
         return replace(self._total, place=self._total.place + 1)
 
 
 class ExactRunningSums(PeekingSums):
-    def _queries(self, batches):
-        queries, (rows, labels) = super()._queries(batches), batches[0]
+    def _release_queries(self, batches):
+        queries, (rows, labels) = super()._release_queries(batches), batches[0]
 
         def class_sums():
             measured = queries["class_sums"]()
