@@ -189,7 +189,10 @@ def as_markdown() -> str:
 
 
 def _declared(declared: Mapping[Reads, Sequence[str]]) -> str:
-    parts = [f"{reads.name.lower()}: {', '.join(f'`{name}`' for name in names)}" for reads, names in declared.items()]
+    parts = [
+        f"{reads.name.lower()}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}"
+        for reads, names in declared.items()
+    ]
     return "; ".join(parts)
 
 
