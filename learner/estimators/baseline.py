@@ -29,15 +29,7 @@ class LogisticRegressionBaseline(LinearLogisticClassifier):
     gradient_tolerance: float = 1e-6
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit to rows `X`, shape (n_samples, n_features), and labels `y`, shape (n_samples,).
-
-        Raises
-        ------
-        ValueError
-            If a parameter, a row or a label is not as declared.
-        CertificateMissed
-            If the solver stops short of `gradient_tolerance`.
-        """
+        """Fit to rows `X`, shape (n_samples, n_features), and labels `y`, or raise `CertificateMissed`."""
         self._check_positive("regularization", "intercept_scaling", "gradient_tolerance")
         rows, labels = self._validated(X, y)
         classes = self._learned_classes(labels) if self.classes is None else self._declared_classes()

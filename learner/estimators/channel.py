@@ -72,18 +72,10 @@ class ChannelClassifier(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from responses.
 
-        Parameters
-        ----------
-        X : ndarray of floats, shape (n, d)
-            Features of the questions, n >= 1.
-        likelihoods : ndarray of floats, shape (n, K)
-            P(z | c) of what came out, for each class c in the order of `classes`: >= 0, some of them > 0.
-        texts : ndarray of floats, shape (m, d), optional
-            Features of everything that passed the gate, asked about or not.
-        weights : ndarray of floats, shape (m,), optional
-            How often each of these was said.
-        moved : LinearModel, optional
-            What `adapt_to_texts` made of the prior and these texts, where it is known already.
+        `X`, shape (n, d), are the features of the questions, n >= 1; `likelihoods`, shape (n, K), P(z | c) of what came
+        out for each class: >= 0, some of them > 0; `texts`, shape (m, d), everything that passed the gate, asked about
+        or not, and `weights` how often each was said; `moved` is what `adapt_to_texts` made of the prior and these
+        texts, where it is known already.
         """
         self.parameters_: dict[str, Any] = self.public_parameters(X, texts=texts, weights=weights, moved=moved)
         chances = checked_likelihoods(likelihoods, len(self.parameters_["rows"]), len(self.classes))

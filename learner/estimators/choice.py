@@ -62,24 +62,11 @@ class PrivateEstimator(Protocol):
 class Shape:
     """What an estimator must know beforehand about its rows; all of it is public.
 
-    Attributes
-    ----------
-    classes : list of int
-        The classes there can be, whether or not a label of each comes.
-    norm_bound : float
-        Largest L2 norm of a row.
-    intercept_scaling : float
-        The constant column beside each row.
-    prior : LinearModel or None
-        A released model to start from.
-    adjacency : {"null", "replace"}
-        What epsilon is meant for: a record left out, or one answer replaced by another.
-    answers : AnswersEvent or None
-        How answers are randomised before anything learns from them, where they are.
-    open_answers : bool
-        Whether answers are declared not to be secret, so that they may be learned from as they are.
-    labels_per_record : int
-        Most classes of one record.
+    `classes` are those there can be, whether or not a label of each comes; `norm_bound` is the largest L2 norm of a
+    row, `intercept_scaling` the constant column beside it; `prior` is a released model to start from. Under the
+    adjacency "null" epsilon is meant for a record left out, under "replace" for one answer replaced by another.
+    `answers` says how answers are randomised before anything learns from them; `open_answers` that they are declared
+    not to be secret.
     """
 
     classes: list[int]

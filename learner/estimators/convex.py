@@ -28,15 +28,7 @@ ROWS_PER_WEIGHT = 256
 
 
 class MarginLoss(Protocol):
-    """A convex loss of the margin ``y <x, w>`` with bounded slope and curvature.
-
-    Attributes
-    ----------
-    slope_bound : float
-        Largest absolute slope.
-    curvature_bound : float
-        Largest second derivative.
-    """
+    """A convex loss of the margin ``y <x, w>``; `slope_bound` and `curvature_bound` bound its derivatives."""
 
     slope_bound: float
     curvature_bound: float

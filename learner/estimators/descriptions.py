@@ -97,12 +97,8 @@ def _filled(template: str, chosen: Mapping[str, str]) -> str:
 def described_by(lines: Sequence[str], classes: Sequence[str]) -> dict[str, ClassDescription]:
     """Read lines like ``class: words``, one example phrase each, into descriptions by class.
 
-    Parameters
-    ----------
-    lines : sequence of str
-        ``{one|two}`` in the words stands for either; quotation marks around them are for people.
-    classes : sequence of str
-        Their names, compared without case; a line about anything else is left out.
+    ``{one|two}`` in the words stands for either; quotation marks around them are for people. Names are compared without
+    case; a line about anything else is left out.
     """
     by_name = {name.strip().casefold(): name for name in classes}
     found: dict[str, list[str]] = {}

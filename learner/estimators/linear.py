@@ -246,14 +246,9 @@ def prior_weights(prior: LinearModel | None) -> dict[str, Any] | None:
 
 
 def refuse_longer_rows(rows: NDArray[np.floating], norm_bound: float) -> None:
-    """Refuse rows that are longer than their declared bound, which the noise was measured by; none is fine.
+    """Refuse rows, shape (n, d), longer than their declared bound, which the noise was measured by; none is fine.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        Private rows; how long one is stays out of the message, which logs may hold.
-    norm_bound : float
-        Largest L2 norm, > 0; `NORM_SLACK` of it may be exceeded.
+    How long one is stays out of the message, which logs may hold; `NORM_SLACK` of the bound may be exceeded.
     """
     if len(rows) and largest_norm(rows) > norm_bound * (1 + NORM_SLACK):
         raise ValueError(f"rows must have a norm of at most {norm_bound}: clip them first")

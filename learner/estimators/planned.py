@@ -30,13 +30,8 @@ class PlannedEstimator(GaussianChoice):
 def stands_for(choice: type[EstimatorChoice], n_classes: int, *, texts: int | None = None) -> type[EstimatorChoice]:
     """Return the choice whose estimator another one has for so many classes: itself, unless that is planned.
 
-    Parameters
-    ----------
-    n_classes : int
-        Declared classes, >= 2.
-    texts : int, optional
-        Of one release of the whole limit, how many labelled texts it has; None where that is not known, or where
-        records are no texts.
+    `texts` says how many labelled texts one release of the whole limit has; None where that is not known, or where
+    records are no texts.
     """
     if not issubclass(choice, PlannedEstimator):
         return choice

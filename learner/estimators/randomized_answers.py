@@ -105,14 +105,9 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from what was said already; free, however often.
 
-        Parameters
-        ----------
-        X : ndarray of floats, shape (n, d)
-            Features of the questions; there may be none.
-        likelihoods : ndarray of floats, shape (n, K)
-            Probability of all that was said of each question, for each class it may have.
-        texts, weights : ndarray, shapes (m, d) and (m,), optional
-            Everything that passed the gate, and how often each was said.
+        `X`, shape (n, d), are the features of the questions, possibly none; `likelihoods`, shape (n, K), the
+        probability of all that was said of each, for each class; `texts`, shape (m, d), everything that passed the
+        gate, and `weights` how often each was said.
         """
         n_classes = len(self.classes)
         chances = checked_likelihoods(np.reshape(likelihoods, (-1, n_classes)), len(X), n_classes)

@@ -56,14 +56,10 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Mean weights over the second half of the steps; probabilities are the softmax of their scores.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_ : ndarray of shape (n_classes,)
-    privacy_event_ : Event
-        What the fit must be charged, equal to ``event_for(n_features_in_)``.
     transcript_ : Transcript
         All answers that the weights were made of.
-    simulated_ : bool
-        True if the noise came from a seed.
+    intercept_, classes_, privacy_event_, simulated_
+        As in `PrivateLogisticRegression`.
 
     References
     ----------
@@ -89,7 +85,6 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
     program = "softmax_steps"
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
-        """Return version 0, of names alone where an encoder reads them; None where nothing is said to the features."""
         return words.model() if words.say_something else None
 
     def _queries(

@@ -56,25 +56,13 @@ class StreamingLinearClassifier(PricedClassifier[Event]):
     def learn_batches(self, batches: Sequence[AnsweredBatch], *, new: int) -> Self:
         """Make the updates of answered batches in their order.
 
-        Parameters
-        ----------
-        batches : sequence of AnsweredBatch
-            All from `first_read` of the oldest new one on.
-        new : int
-            How many, the last ones, are learned from now; those before were, and are the same as they were then.
+        `batches` are all from `first_read` of the oldest new one on. The last `new` ones are learned from now; those
+        before were, and are the same as they were then.
         """
 
     @abstractmethod
     def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
-        """Start from weights that public examples alone have led to.
-
-        Parameters
-        ----------
-        coef : array-like of shape (n_vectors, n_features)
-            Weights as `coef_` has them; no private record may have had a part in them.
-        intercept : array-like of shape (n_vectors,)
-            Intercepts as `intercept_` has them.
-        """
+        """Start from weights, shape (n_vectors, n_features), that public examples alone have led to."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

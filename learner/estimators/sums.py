@@ -101,7 +101,6 @@ class PrivateSums(PricedClassifier[SumsEvent]):
     program = "sums"
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
-        """Return version 0, of names alone where an encoder reads them; None where nothing is said to the features."""
         return words.model() if words.say_something else None
 
     def with_further_classes(self, class_sums: NDArray[np.float64]) -> NDArray[np.float64]:

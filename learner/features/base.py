@@ -160,15 +160,7 @@ class Featurizer(ABC):
 
 
 class TextFeaturizer(Featurizer):
-    """What reads texts in a normal form, each text scaled to the norm bound.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of columns.
-    normalizer : Normalizer
-        Rule that is applied first, so texts that the gate counts together also share their features.
-    """
+    """Reads texts in a normal form, scaled to the norm bound; texts that the gate counts together share features."""
 
     n_features: int
     normalizer: Normalizer

@@ -19,14 +19,8 @@ BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch]
 class BatchStep:
     """Work on one batch alone, as another process is told it.
 
-    Parameters
-    ----------
-    function : str
-        `package.module:name` of what returns, for `given`, the function of a batch.
-    given : str
-        Its parameters; no data.
-    needs : str
-        Packages that it imports besides its own and `privacy`, with spaces between them.
+    `function`, as `package.module:name`, returns the function of a batch for the parameters `given`, which hold no
+    data; `needs` names the packages that it imports besides its own and `privacy`.
     """
 
     function: str

@@ -21,18 +21,8 @@ READS_TEXTS_ALONE: Final = _("A sentence encoder reads texts and nothing else.")
 class RecordShape:
     """What is declared about a project's records; all of it is public.
 
-    Attributes
-    ----------
-    data_kind : {"text", "table", "image"}
-        What a record is.
-    dimension : int
-        Wished length of a vector.
-    normalizer : str
-        The rule by which texts that look alike count as one.
-    columns : sequence of mapping
-        Declared columns of a table.
-    image_height, image_width : int
-        Pixels of an image.
+    `dimension` is the wished length of a vector, `normalizer` the rule by which texts that look alike count as one;
+    `columns` are those of a table, height and width the pixels of an image.
     """
 
     data_kind: str
@@ -47,17 +37,9 @@ class RecordShape:
 class Finding:
     """What a featuriser finds in the pool's records, once, before any other use is made of them.
 
-    Attributes
-    ----------
-    event : Event
-        What the pool is charged for it.
-    purpose : str
-        What the statement says that it is charged for.
-    no_pool : str
-        What is said while there is no pool to find it in.
-    release : callable
-        Takes the pool's records, in batches as a featuriser takes them, and the source of noise. Returns what was
-        found, as plain JSON values: the output of the event's mechanism, and public from then on.
+    The pool is charged `event`, with a `purpose` for the statement; `no_pool` is said while there is none. `release`
+    takes the pool's records, in batches as a featuriser takes them, and the source of noise. It returns what was found,
+    as plain JSON values: the output of the event's mechanism, and public from then on.
     """
 
     event: Event

@@ -17,17 +17,10 @@ STRANGE: tuple[Any, ...] = (None, "", "not declared", "1e3", float(2**40), -7)
 
 
 class TabularFeaturizer(Featurizer):
-    """Concatenate declared columns.
+    """Concatenate declared columns, in output order, of distinct names; rows have an L2 norm of at most `norm_bound`.
 
-    Parameters
-    ----------
-    columns : sequence of NumericColumn or CategoricalColumn
-        In output order, names distinct, at least one.
-    norm_bound : float
-        Bound on the L2 norm of every row.
-    row_scaling : {"bounded", "unit"}
-        "bounded" divides by the square root of the number of columns, so that nothing is ever
-        clipped; "unit" stretches every row to the bound.
+    The row scaling "bounded" divides by the square root of the number of columns, so that nothing is ever clipped;
+    "unit" stretches every row to the bound.
     """
 
     kind = "tabular"

@@ -106,13 +106,7 @@ class QueryStrategy(ABC):
         """
 
     def check_oracle(self, oracle: OracleName) -> None:
-        """Refuse an oracle in front of which the strategy has no proof.
-
-        Raises
-        ------
-        UnsoundCombination
-            If the oracle is not among `oracles`.
-        """
+        """Raise `UnsoundCombination` for an oracle in front of which the strategy has no proof."""
         if oracle not in self.oracles:
             raise UnsoundCombination(
                 as_message(

@@ -36,17 +36,11 @@ def block_rates(first_rate: float, growth: float) -> tuple[float, ...]:
 
 
 def weights_of_block(before: Sequence[float], own: float) -> tuple[float, float]:
-    """Return what earlier sums and those of a new block are multiplied by, so that a block counts by its public rate.
+    """Return what sums of blocks of rates `before` and those of a new one are multiplied by, so that each counts by its
+    rate.
 
     All blocks have the same noise, and a mean of noisy means is best with weights as its squared sizes. The sums stay
     as large as plain ones.
-
-    Parameters
-    ----------
-    before : sequence of float
-        Rates of the blocks whose sums, so weighted, are there; at least one.
-    own : float
-        Rate of the new block.
     """
     scale = _scale([*before, own])
     return scale / _scale(before), scale * own
@@ -57,21 +51,8 @@ def _scale(rates: Sequence[float]) -> float:
 
 
 def draw_blocks(n_records: int, rates: Sequence[float], rng: RandomSource) -> NDArray[np.uint8]:
-    """Flip one coin for each record.
-
-    Parameters
-    ----------
-    n_records : int
-        Number of records, >= 0.
-    rates : sequence of float
-        Probability of each block, as `block_rates` returns them.
-    rng : RandomSource
-        Source of the coins.
-
-    Returns
-    -------
-    ndarray of uint8, shape (n_records,)
-        The block of each record from 1, or 0 for those that no block ever asks about.
+    """Flip one coin for each record and return its block from 1, shape (n_records,), or 0 where no block ever asks
+    about it.
     """
     # Multiples of 2**-53 up to one, whose sums no float rounds.
     edges = np.cumsum(rates)

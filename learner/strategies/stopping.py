@@ -59,14 +59,9 @@ class StabilizedPredictions:
             raise ValueError(f"comparisons must be >= 1, got {self.comparisons}")
 
     def advise(self, predictions: Sequence[NDArray[np.integer]], weights: NDArray[np.floating]) -> Advice:
-        """Look at the models of the last rounds.
+        """Look at the models of the last rounds, oldest first: the class each gives every text, shape (m,).
 
-        Parameters
-        ----------
-        predictions : sequence of ndarray of int, shape (m,)
-            The class each model gives every text, oldest model first.
-        weights : ndarray of floats, shape (m,)
-            How often each text was said, > 0.
+        `weights` say how often each text was said, > 0.
         """
         last = list(predictions)[-self.comparisons - 1 :]
         if len(last) <= self.comparisons:

@@ -405,14 +405,8 @@ def reading(epsilon: float, delta: float) -> Reading:
 def recommended_delta(people: int) -> float:
     """Return the largest delta that published guidance recommends for so many protected units: n to the power -1.1.
 
-    Parameters
-    ----------
-    people : int
-        Number of protected units (records or contributors), >= 1; a public estimate, since the number may be private.
-
-    References
-    ----------
-    .. [1] Ponomareva et al., "How to DP-fy ML", JAIR 77, 2023.
+    The number is a public estimate, >= 1, since the true one may be private. (Ponomareva et al., "How to DP-fy ML",
+    JAIR 77, 2023.)
     """
     if people < 1:
         raise ValueError(f"people must be >= 1, got {people}")

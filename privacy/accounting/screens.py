@@ -178,14 +178,8 @@ def rate_after_release(rate: float, released_epsilon: float) -> float:
 
 
 def hidden_selection_delta(rate: float, delta: float) -> float:
-    r"""Return the delta of a mechanism applied to a record that took part only by a secret coin: :math:`q\delta`.
-
-    Parameters
-    ----------
-    rate : float
-        Upper bound on the probability of taking part, in [0, 1].
-    delta : float
-        Delta of the mechanism between a record and a dummy that contributes nothing, in [0, 1].
+    """Return the delta, record against dummy, of a mechanism on a record that took part by a secret coin: rate times
+    delta.
     """
     return rate * delta
 

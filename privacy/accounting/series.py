@@ -247,20 +247,10 @@ def even_training(
 ) -> tuple[float, float]:
     r"""Return the (epsilon, delta) of one training with which the first `releases` blocks spend a limit.
 
-    Every block gets the same: :math:`\varepsilon_m=\ln(1+(e^\varepsilon-1)/\sum_kq_k)` over the blocks that release.
-    A series pays the delta of all its blocks with the first of them, so delta is divided over all. Nothing is left for
-    a second attempt: one that dies costs what its release would have cost.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The limit, epsilon > 0, 0 <= delta < 1.
-    rates : sequence of float
-        Of all blocks, each in (0, 1].
-    releases : int
-        How many of the blocks are to release, >= 1; more than there are means all.
-    as_series : bool
-        False where nothing is proved for a series and each block pays as a sample of its own.
+    Every block gets the same: :math:`\varepsilon_m=\ln(1+(e^\varepsilon-1)/\sum_kq_k)` over the blocks that release, of
+    all `rates`. A series pays the delta of all its blocks with the first of them, so delta is divided over all. Nothing
+    is left for a second attempt: one that dies costs what its release would have cost. Where nothing is proved for a
+    series (`as_series` false) each block pays as a sample of its own.
     """
     checks.positive("epsilon", epsilon)
     if not 0 <= delta < 1:

@@ -16,19 +16,9 @@ _MAGIC: Final = b"BLM1"
 class MembershipSketch:
     """A set of 64-bit hashes that may claim to hold one it does not, and never forgets one it holds.
 
-    New pairs counted with it are therefore too few, by at most the false positive rate: good for a plan, not for
-    a count that must never be too low.
-
-    Parameters
-    ----------
-    bits : int
-        Size of the filter, >= 64; rounded up to whole bytes.
-    probes : int
-        Bits a key, in [1, 32].
-
-    References
-    ----------
-    .. [1] Kirsch, Mitzenmacher, "Less hashing, same performance: building a better Bloom filter", 2006.
+    New pairs counted with it are therefore too few, by at most the false positive rate: good for a plan, not for a
+    count that must never be too low. `bits`, >= 64, is rounded up to whole bytes; a key has `probes` bits, in [1, 32].
+    (Kirsch, Mitzenmacher, "Less hashing, same performance: building a better Bloom filter", 2006.)
     """
 
     def __init__(self, bits: int, probes: int = 7) -> None:

@@ -20,20 +20,9 @@ class Budget:
 class Account:
     """Guarantee of one account: its unit, neighbours, limit and spending.
 
-    Attributes
-    ----------
-    protects : str
-        What the account is about, in words.
-    limit : Budget
-        The guarantee: it holds for everything the account pays for together, this release among it.
-    spent : Budget
-        What of it was spent when the release was made.
-    unit : str
-        What one neighbouring data set differs in: a record, a contributor.
-    neighbours : str
-        The neighbouring data sets, in words.
-    chain_head : str
-        Hash of the ledger's last entry when the files were written.
+    `limit` is the guarantee: it holds for everything the account pays for together, this release among it; `spent` is
+    what was spent of it when the release was made. Neighbouring data sets differ in one `unit`, such as a record or a
+    contributor. `chain_head` is the hash of the ledger's last entry when the files were written.
     """
 
     protects: str
@@ -51,15 +40,8 @@ class Account:
 class Guarantee:
     """All accounts behind a release; with one account, its limit, spending and unit by their own names.
 
-    Attributes
-    ----------
-    accounts : tuple of Account
-    adversary : str
-        Against whom it holds.
-    not_covered : tuple of str
-        What it does not speak about.
-    issued_at : str
-        The day on which these limits stood.
+    `adversary` says against whom it holds, `not_covered` what it does not speak about, `issued_at` the day on which
+    these limits were current.
     """
 
     accounts: tuple[Account, ...]
