@@ -19,6 +19,10 @@ HALVES = (
 
 def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
     lines = [f"# {paper.citation}", "", f"Made by `make reproduce PAPER={paper.name}`; do not edit.", ""]
+    libraries = {_versions(kept) for kept in results.values()}
+    shared = len(libraries) == 1
+    if shared:
+        lines += [f"Made with {min(libraries)}.", ""]
     if any("halves" in kept for kept in results.values()):
         lines += [f"Where the halves of the seeds are judged too, an answer {HALVES}", ""]
     if paper.unsound:
@@ -30,7 +34,7 @@ def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
         if kept is None:
             lines += ["Not run.", ""]
             continue
-        lines += _section(experiment, kept, output / paper.name)
+        lines += _section(experiment, kept, output / paper.name, "" if shared else f"; {_versions(kept)}")
     path = output / f"{paper.name}.md"
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     return path
@@ -57,7 +61,7 @@ def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -
     index.write_text("\n".join(lines) + "\n" + by_hand, encoding="utf-8")
 
 
-def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:
+def _section(experiment: Experiment, kept: Json, folder: Path, libraries: str) -> list[str]:
     result = kept["result"]
     lines = _claims(experiment.answers(kept))
     for table in experiment.tables(result):
@@ -71,8 +75,8 @@ def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:
     lines += [
         f"Settings: `{settings}`",
         "",
-        f"Seeds {_range(kept['seeds'])}; {kept['runs']} runs; {kept['date']}; {kept['seconds']:.0f} s of processor; "
-        f"{_versions(kept)}. "
+        f"Seeds {_range(kept['seeds'])}; {kept['runs']} runs; {kept['date']}; {kept['seconds']:.0f} s of processor"
+        f"{libraries}. "
         f"[Figures as JSON]({folder.name}/{experiment.name}.json)",
         "",
     ]
