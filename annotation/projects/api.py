@@ -14,7 +14,6 @@ from annotation.budget.population_sheets import managed_population, membership_l
 from annotation.choices import services
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.classes import LONGEST_GROUP, FurtherClass
-from annotation.choices.kinds import hindrances
 from annotation.choices.presets import LONGEST_CLASS, PRESETS
 from annotation.choices.services import frozen_settings
 from annotation.data.forms import LONGEST_DAYS
@@ -447,7 +446,7 @@ def preview_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
     proposal = kinds.propose_kind(
         project=project, preset=preset, unit=chosen["privacy_unit"], labels_epsilon=chosen.get("labels_epsilon")
     )
-    stuck = hindrances(project, oracle=preset.oracle, arrival=arrival_of(preset), preset=preset.key)
+    stuck = kinds.hindrances(project, oracle=preset.oracle, arrival=arrival_of(preset), preset=preset.key)
     wrong = [*stuck, *proposal.broken.values()]
     standing = project.settings
     return {

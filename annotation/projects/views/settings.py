@@ -17,7 +17,6 @@ from annotation.access import managed_project, may_open
 from annotation.budget import history
 from annotation.budget.action_words import action_sentence
 from annotation.choices.classes import looks_of, merged_names
-from annotation.choices.kinds import hindrances
 from annotation.choices.presets import PRESETS
 from annotation.choices.services import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -212,7 +211,7 @@ def kind(request: HttpRequest, slug: str) -> HttpResponse:
     chosen, unit = form.cleaned_data["found"], form.cleaned_data["privacy_unit"]
     labels_epsilon = form.cleaned_data.get("labels_epsilon")
     proposal = kinds.propose_kind(project=project, preset=chosen, unit=unit, labels_epsilon=labels_epsilon)
-    stuck = hindrances(project, oracle=chosen.oracle, arrival=arrival_of(chosen), preset=chosen.key)
+    stuck = kinds.hindrances(project, oracle=chosen.oracle, arrival=arrival_of(chosen), preset=chosen.key)
     wrong = [*stuck, *(localized(rule) for rule in proposal.broken.values())]
     if "confirm" in request.POST and not wrong:
         try:

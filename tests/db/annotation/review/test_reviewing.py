@@ -6,7 +6,6 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from annotation.choices import kinds
 from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
 from annotation.models import Consensus, Membership, Query, QueryState, Report, Role
@@ -14,6 +13,7 @@ from annotation.models.joining import Invitation
 from annotation.models.people import GroupRole
 from annotation.models.quality import GoldQuery, Review, ReviewState
 from annotation.people.services import invitations, members
+from annotation.projects.services import kinds
 from annotation.questions.services import correcting, flags, labelling, labels, queue
 from annotation.review import selectors as review_reviewing
 from annotation.review import services
