@@ -1,4 +1,4 @@
-"""Everything the annotation layer refuses to do, by name."""
+"""Refusals of the annotation layer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

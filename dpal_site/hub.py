@@ -1,12 +1,7 @@
-"""Releases as a read-only hub of models, so that huggingface_hub fetches them with HF_ENDPOINT set to this site.
+"""Releases as a read-only hub of models (https://huggingface.co/docs/hub/api), for huggingface_hub with HF_ENDPOINT."""
 
-A project is the repository ``dpal/<slug>``. A revision is ``main`` (the latest), a channel, a number of a version or
-``v`` and the number, or the commit that an earlier answer named.
-
-References
-----------
-.. [1] Hugging Face, "Hub API Endpoints", https://huggingface.co/docs/hub/api.
-"""
+# A project is the repository `dpal/<slug>`. A revision is `main` (the latest), a channel, a number of a version or
+# `v` and the number, or the commit that an earlier answer named.
 
 from collections.abc import Callable
 from functools import wraps

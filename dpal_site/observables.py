@@ -1,4 +1,4 @@
-"""Everything that can be read, who may read it and why: collected from where it is declared, printed in the manual."""
+"""Readers of every value and the reasons: collected from where they are declared, printed in the manual."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

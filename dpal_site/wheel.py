@@ -1,9 +1,4 @@
-"""The client package as an index of Python packages, so that it installs from the site it talks to.
-
-References
-----------
-.. [1] PEP 503, "Simple Repository API", and PEP 691, its JSON form.
-"""
+"""The client package as an index of Python packages (PEP 503; PEP 691 has its JSON form)."""
 
 import hashlib
 import subprocess

@@ -1,4 +1,4 @@
-"""What an auditor without an account is handed: a project's statement, a release, what a witness kept, and the keys."""
+"""Files for an auditor without an account: a project's statement, a release, what a witness kept, and the keys."""
 
 import os
 import subprocess

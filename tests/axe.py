@@ -1,4 +1,4 @@
-"""What axe finds wrong with a page, by the rules every page of the site keeps."""
+"""Violations that axe finds on a page, by the rules every page of the site keeps."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What may happen to a connection on its way: it is cut, or somebody changes what passes."""
+"""A proxy that cuts a connection or changes what passes."""
 
 import contextlib
 import select

@@ -1,4 +1,4 @@
-"""Which service modules a walk through the product enters, and which of them are entered again while they wait."""
+"""Service modules that a walk through the product enters, and which of them are entered again while they wait."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How long fuzzing goes on: a bounded, repeatable look in every test run, a long one with `make fuzz`."""
+"""Length of fuzzing: a bounded, repeatable look in every test run, a long one with `make fuzz`."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a page looks up while it is rendered for somebody, and the names of what a file holds."""
+"""Values that a page looks up while it is rendered for somebody, and names of what a file holds."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What tests of studies begin with, whichever layer they look at: apps are loaded after a `conftest.py` is."""
+"""Fixtures of studies for every layer: apps are loaded after a `conftest.py` is."""
 
 import pytest
 

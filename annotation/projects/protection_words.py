@@ -1,4 +1,4 @@
-"""Who is protected from whom, in a sentence."""
+"""Sentences that say who is protected from whom."""
 
 from collections.abc import Mapping
 from typing import Any

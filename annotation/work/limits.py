@@ -1,10 +1,9 @@
-"""Reads untrusted bytes in one-shot processes with limits on memory, processor time, waiting and output.
+"""Reader of untrusted bytes in one-shot processes with limits on memory, processor time, waiting and output."""
 
-`python -m annotation.work.limits` is a fresh interpreter without Django, started once for each process that asks and
-ended when idle. It has none of that process's environment, and forks one child for each job. A job is a generator
-function `job(file, **arguments)` that yields messages: a JSON object and bytes. Nothing else comes back, so what takes
-over a reader of pictures has taken over a process without secrets.
-"""
+# `python -m annotation.work.limits` is a fresh interpreter without Django and without the environment of the process
+# that asks; it forks one child for each job. A job is a generator function `job(file, **arguments)` that yields a
+# JSON object and bytes. Nothing else comes back, so what takes over a reader of pictures has taken over a process
+# without secrets.
 
 import atexit
 import contextlib

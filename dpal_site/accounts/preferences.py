@@ -1,4 +1,4 @@
-"""In which language and time zone a person reads the site; kept by the browser, so it needs no account."""
+"""Language and time zone in which a person reads the site; kept by the browser, so they need no account."""
 
 import zoneinfo
 from typing import Any

@@ -1,8 +1,7 @@
-"""Long work on one row: whoever takes it holds a lease; when the lease lapses, the next attempt may start.
+"""Long work on one row under a lease; when the lease lapses, the next attempt may start."""
 
-The clock is the database's. `attempt` is the fence: only the attempt that holds the row can finish it, so call
-`finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
-"""
+# The clock is the database's. `attempt` is the fence: only the attempt that holds the row can finish it, so call
+# `finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
 
 import gc
 import logging

@@ -1,4 +1,4 @@
-"""What is charged, in a browser: the button with the price, and the page after a gate that let nothing out."""
+"""Prices in a browser: the button with the price, and the page after a gate that let nothing out."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who decides about a population, how projects join it, and what a data subject is told."""
+"""Decisions about a population, projects that join it, and answers to a data subject."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What the database refuses, whoever asks: each rule broken on purpose."""
+"""Rules of the database, each broken on purpose."""
 
 from uuid import uuid4
 

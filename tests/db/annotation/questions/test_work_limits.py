@@ -1,4 +1,4 @@
-"""What one person may answer and see: counted, kept, and free where a project sets no limit."""
+"""Limits on one person's answers and encounters: counted, kept, and free where a project sets none."""
 
 from datetime import time
 

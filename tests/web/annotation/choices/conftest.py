@@ -1,4 +1,4 @@
-"""Who opens and changes projects here, and their browser."""
+"""The manager who opens and changes projects here, and their browser."""
 
 import pytest
 
