@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
     from pytest_django.plugin import DjangoDbBlocker
 
+    from annotation.models import Project
+    from learner.models import ModelRelease
     from tests.memory_store import MemoryStore
+    from tests.programs import Program
     from tests.remembering import Beginning
     from tests.spark_cluster import Cluster
 
@@ -66,6 +69,7 @@ os.environ["CANARY_TRIALS"] = "8"
 
 from django.conf import settings  # noqa: E402 - the lines above must come first
 from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402
+from django.core.cache import cache  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.middleware import csrf  # noqa: E402
 from django.test import TransactionTestCase  # noqa: E402
@@ -76,7 +80,7 @@ from hypothesis import settings as drawn  # noqa: E402
 from dpal_site.celery import app as celery_app  # noqa: E402
 from tests.again import try_again  # noqa: E402
 from tests.chance import let_chance_repeat  # noqa: E402
-from tests.counting import begin_over, know_the_counter  # noqa: E402
+from tests.counting import begin_over, know_the_counter, new_counter  # noqa: E402
 from tests.emptying import empty_after, needs_new_sessions  # noqa: E402
 from tests.owning import site_url  # noqa: E402
 from tests.spark_cluster import needs_spark  # noqa: E402
@@ -375,6 +379,52 @@ def manager() -> "User":
     from tests.factories import make_user  # noqa: PLC0415  # loads models
 
     return make_user("manager")
+
+
+@pytest.fixture
+def owner() -> "User":
+    from tests.factories import make_user  # noqa: PLC0415  # loads models
+
+    return make_user("owner")
+
+
+@pytest.fixture
+def project() -> "Project":
+    from tests.factories import make_project  # noqa: PLC0415  # loads models
+
+    return make_project()
+
+
+@pytest.fixture
+def people(project: "Project") -> "list[User]":
+    from tests.factories import make_annotators  # noqa: PLC0415  # loads models
+
+    return make_annotators(project, 2)
+
+
+@pytest.fixture
+def release(project: "Project") -> "ModelRelease":
+    """The only release of a project."""
+    return project.releases.get()
+
+
+@pytest.fixture
+def ask(project: "Project", manager: "User") -> "Program":
+    """A program of the manager's that asks about the project."""
+    from tests.programs import Program  # noqa: PLC0415  # loads models
+
+    return Program(manager, project)
+
+
+@pytest.fixture
+def own_counter(settings, tmp_path: Path) -> None:
+    """A counter of the test's own: projects of other tests are gone, and the shared one would miss them."""
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
+
+
+@pytest.fixture
+def fresh_limits() -> None:
+    cache.clear()
 
 
 @pytest.fixture

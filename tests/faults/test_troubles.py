@@ -29,17 +29,11 @@ from learner.models import ModelRelease, Round, TrainingRun
 from learner.rounds.services import loop, training
 from privacy.ledger.models import LedgerEntry
 from tests import learning
-from tests.counting import new_counter
 from tests.factories import make_annotators, make_project, make_user, open_records, receive_upload
 from tests.faults.storm.site import descendants
 
-pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_counter")]
 ROOM_BYTES = 4096
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@ from datetime import timedelta
 import pytest
 from django.conf import settings
 from django.core import mail
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
@@ -13,14 +12,9 @@ from tests import axe
 from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_limits")]
 SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height": 640}}
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def fresh_limits():
-    cache.clear()
 
 
 @pytest.fixture

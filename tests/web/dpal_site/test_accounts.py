@@ -18,14 +18,9 @@ from annotation.models.joining import Invitation
 from annotation.people.services import invitations
 from tests.factories import make_project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_limits")]
 PASSWORD = "correct horse battery"
 NEW_PASSWORD = {"password1": PASSWORD, "password2": PASSWORD}
-
-
-@pytest.fixture(autouse=True)
-def fresh_limits() -> None:
-    cache.clear()
 
 
 @pytest.fixture

@@ -19,20 +19,14 @@ from learner.models import ModelRelease, SecretDraw
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests import learning
 from tests.clients import browser_of
-from tests.counting import new_counter
 from tests.factories import make_candidates, make_project, make_user, write_settings
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_counter")]
 OURS = ("annotation", "learner", "privacy", "dpal_site", *settings.ADDONS)
 # What an administrator is there for: who is who, and who does what.
 WRITABLE = {"annotation.membership"}
 # An administrator of the site need not be inside a project's boundary.
 NEVER_SHOWN = (Record, RecordPost, Query, Assignment, Report, Encounter, SecretDraw)
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path) -> None:
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @pytest.fixture

@@ -21,14 +21,9 @@ from tests import learning
 from tests.factories import make_candidates, make_user
 from tests.keyboard import Keyboard
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_limits")]
 PASSWORD = "correct horse battery"
 DAY = timedelta(days=1)
-
-
-@pytest.fixture(autouse=True)
-def fresh_limits() -> None:
-    cache.clear()
 
 
 @pytest.fixture

@@ -33,11 +33,6 @@ GATE = {"gate_k": 8, "gate_sampling_rate": 0.5, "gate_epsilon": 1.0, "gate_windo
 TOGETHER = 1.140625
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
-
-
 def crowd(epsilon=10.0, **fields):
     pool = ledger.open_account(
         scope=f"gate {secrets.token_hex(4)}",

@@ -32,13 +32,6 @@ from tests.factories import make_project, make_user, receive_upload
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    names = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
-    return names
-
-
 def receive(data, project=None, name="rows.csv", **options):
     return receive_upload(
         project=project or make_project(), file=ContentFile(data), name=name, uploaded_by=make_user(), **options
@@ -71,9 +64,9 @@ def kept_files():
 # --- receiving
 
 
-def test_an_upload_is_kept_and_its_job_is_sent(sent):
+def test_an_upload_is_kept_and_its_job_is_sent(sent_tasks):
     dataset = receive(b"text\na\n", name="my rows.csv")
-    assert sent == ["annotation.tasks.import_dataset_task"]
+    assert sent_tasks == ["annotation.tasks.import_dataset_task"]
     assert (dataset.state, dataset.name, dataset.job.state) == ("receiving", "my rows.csv", "waiting")
     assert Job.objects.get().sent_at is not None
     assert kept_files() == [dataset.upload.name]
@@ -97,13 +90,13 @@ def test_an_upload_is_kept_and_its_job_is_sent(sent):
         (b"%PDF-1.7\n", {}, "neither CSV"),
     ],
 )
-def test_what_cannot_be_read_is_refused_at_once_and_not_kept(data, options, message, sent):
+def test_what_cannot_be_read_is_refused_at_once_and_not_kept(data, options, message, sent_tasks):
     with pytest.raises(InvalidUpload, match=message):
         receive(data, **options)
     assert not Dataset.objects.exists()
     assert not Job.objects.exists()
     assert kept_files() == []
-    assert sent == []
+    assert sent_tasks == []
 
 
 def test_a_file_above_the_limit_is_refused(settings):
@@ -134,7 +127,7 @@ def test_nothing_is_kept_when_the_rows_cannot_be_written(monkeypatch):
 # --- importing
 
 
-def test_rows_are_stored_in_order_and_the_file_is_forgotten(sent):
+def test_rows_are_stored_in_order_and_the_file_is_forgotten(sent_tasks):
     dataset = imported(b'id,text\n1,first\n2,"two\nlines"\n', mapping={"id": "id"})
     assert rows_of(dataset, "text", "payload", "contributor", "label") == [
         (0, "first", None, None, None),
@@ -145,7 +138,7 @@ def test_rows_are_stored_in_order_and_the_file_is_forgotten(sent):
     assert dataset.job.progress_done == dataset.job.progress_total > 0
     assert dataset.upload.name == ""
     assert kept_files() == []
-    assert sent[-1] == "learner.tasks.advance_project_task"
+    assert sent_tasks[-1] == "learner.tasks.advance_project_task"
 
 
 def test_contributors_are_stored_as_keyed_hashes_only(settings):
@@ -376,7 +369,7 @@ def test_pixel_files_of_killed_attempts_are_removed():
 # --- jobs
 
 
-def test_jobs_that_nobody_finishes_are_sent_again(sent, settings, broker):
+def test_jobs_that_nobody_finishes_are_sent_again(sent_tasks, settings, broker):
     project, settings.HEAVY_SHARE = make_project(), 9
     long_ago = Now() - timedelta(seconds=settings.WORK_LEASE_SECONDS + 1)
 
@@ -395,11 +388,11 @@ def test_jobs_that_nobody_finishes_are_sent_again(sent, settings, broker):
     job(sent_at=long_ago, state="running", leased_until=Now() + timedelta(minutes=5), attempt=1)
     job(sent_at=long_ago, state="done", finished_at=Now())
     job(created_at=long_ago, kind="some other work")
-    assert jobs.resend_stalled_jobs() == len(sent) == len(again)
+    assert jobs.resend_stalled_jobs() == len(sent_tasks) == len(again)
     assert jobs.resend_stalled_jobs() == 0
 
 
-def test_a_job_whose_sending_failed_is_sent_later(monkeypatch, settings, sent, broker):
+def test_a_job_whose_sending_failed_is_sent_later(monkeypatch, settings, sent_tasks, broker):
     def away(*args, **kwargs):
         raise ConnectionError("the broker is away")
 
@@ -409,14 +402,14 @@ def test_a_job_whose_sending_failed_is_sent_later(monkeypatch, settings, sent, b
     assert Job.objects.get().sent_at is None
     Job.objects.update(created_at=Now() - timedelta(seconds=settings.WORK_LEASE_SECONDS + 1))
     assert jobs.resend_stalled_jobs() == 1
-    assert sent == ["annotation.tasks.import_dataset_task"]
+    assert sent_tasks == ["annotation.tasks.import_dataset_task"]
     assert dataset.state == "receiving"
 
 
 # --- the command
 
 
-def test_the_command_imports_here_and_now(tmp_path, capsys, sent):
+def test_the_command_imports_here_and_now(tmp_path, capsys, sent_tasks):
     project = make_project(slug="sms", classes=["ham", "spam"])
     file = tmp_path / "SMSSpamCollection"
     file.write_bytes(b'ham\tHe said "hi\nspam\t"Win"\nham\t\n')
@@ -428,7 +421,7 @@ def test_the_command_imports_here_and_now(tmp_path, capsys, sent):
     assert "100%" in shown.out
     assert "line 3 text: is empty" in shown.err
     assert [text for _, text in rows_of(project.datasets.get(), "text")] == ['He said "hi', '"Win"']
-    assert "annotation.tasks.import_dataset_task" not in sent
+    assert "annotation.tasks.import_dataset_task" not in sent_tasks
     file.write_bytes(b'ham\tShe said "hi\nspam\t"Won"\n')
     call_command(
         "import_dataset",

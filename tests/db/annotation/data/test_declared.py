@@ -15,15 +15,10 @@ from annotation.models import Dataset, DatasetState, Job, Record
 from privacy.ledger import populations
 from privacy.ledger.entries import broken_rule
 from tests import learning
-from tests.factories import make_project, make_user, open_population, receive_upload
+from tests.factories import make_project, open_population, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RULE = "annotation_records_as_declared"
-
-
-@pytest.fixture
-def owner():
-    return make_user("owner")
 
 
 @pytest.fixture

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHA = "0" * 64
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
-
-
 @pytest.fixture
 def table(tmp_path, settings):
     settings.POOL_SOURCES = [tmp_path.as_uri()]

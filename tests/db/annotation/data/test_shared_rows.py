@@ -29,11 +29,6 @@ SAID = learning.sentences(30)
 
 
 @pytest.fixture
-def owner():
-    return make_user("owner")
-
-
-@pytest.fixture
 def project(owner):
     return learning.open_trusted(owner)
 

@@ -33,13 +33,6 @@ THRESHOLD = {
 }
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    names = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
-    return names
-
-
 def account(unit="record"):
     return ledger.open_account(
         scope=f"gate {secrets.token_hex(4)}",

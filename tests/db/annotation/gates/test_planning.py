@@ -20,13 +20,6 @@ THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 1.0, "gate_delta": 1e-5, 
 SAMPLED = {"gate_kind": "k_anonymity", "gate_epsilon": 0.5, "gate_k": 30, "gate_sampling_rate": 0.25}
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    names = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
-    return names
-
-
 @pytest.fixture
 def crowd():
     return created()

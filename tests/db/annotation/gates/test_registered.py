@@ -16,11 +16,6 @@ from tests.lakes import register, spoil_pages, write_table
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
-
-
 @pytest.fixture
 def lake(tmp_path, settings):
     settings.POOL_SOURCES = [tmp_path.as_uri()]

@@ -29,13 +29,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OFTEN, RARE = 400, 5
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    names = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
-    return names
-
-
 def account(epsilon=10.0, delta=1e-3, unit="record"):
     return ledger.open_account(
         scope=f"gate {secrets.token_hex(4)}",
@@ -74,7 +67,7 @@ def let_lapse(job):
 TEXTS = ["Play  Jazz"] * OFTEN + ["my very own secret"] * RARE + ["stop"] * OFTEN
 
 
-def test_common_texts_become_candidates_and_rare_ones_nothing(crowd, sent, caplog):
+def test_common_texts_become_candidates_and_rare_ones_nothing(crowd, sent_tasks, caplog):
     caplog.set_level(logging.DEBUG)
     dataset, job = gated(crowd, TEXTS)
     found = Query.objects.order_by("text").values_list("text", "state", "overlap", "open_slots", "record_id")
@@ -83,7 +76,7 @@ def test_common_texts_become_candidates_and_rare_ones_nothing(crowd, sent, caplo
     assert (run.state, run.passed_count, run.dataset_id) == ("committed", 2, dataset.pk)
     assert all(17 <= count < OFTEN for count in Query.objects.values_list("sample_count", flat=True))
     assert (job.state, job.message) == ("done", "The gate is done.")
-    assert sent[-1] == "learner.tasks.advance_project_task"
+    assert sent_tasks[-1] == "learner.tasks.advance_project_task"
     assert "secret" not in caplog.text + job.message + job.error
 
 
@@ -121,13 +114,13 @@ def test_the_digest_is_of_the_lines_that_json_writes(monkeypatch, at_once):
         assert gates.output_digest(passed) == hashlib.sha256(lines.encode()).hexdigest()
 
 
-def test_the_gate_starts_when_the_upload_is_read_and_only_once(crowd, sent):
+def test_the_gate_starts_when_the_upload_is_read_and_only_once(crowd, sent_tasks):
     dataset = receive_upload(
         project=crowd, file=ContentFile(b"text\n" + b"Stop!\n" * OFTEN), name="a.csv", uploaded_by=make_user()
     )
     assert gates.start_gate(dataset=dataset) is None  # not read yet
     datasets.import_dataset(job_id=dataset.job_id)
-    assert sent == ["annotation.tasks.import_dataset_task", "annotation.tasks.run_gate_task"]
+    assert sent_tasks == ["annotation.tasks.import_dataset_task", "annotation.tasks.run_gate_task"]
     dataset.refresh_from_db()
     assert gates.start_gate(dataset=dataset) is None
     for _ in range(3):

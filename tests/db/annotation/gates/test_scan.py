@@ -17,11 +17,6 @@ from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
-
-
 @pytest.mark.parametrize("kind", ["k_anonymity", "threshold"])
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_neither_the_place_of_the_rows_nor_the_number_of_files_changes_a_byte(monkeypatch, settings, kind, unit):

@@ -24,11 +24,6 @@ FILM = FurtherClass("film", ("a cinema",), "Free time", "red")
 
 
 @pytest.fixture
-def manager():
-    return make_user("manager")
-
-
-@pytest.fixture
 def project(manager):
     opened = open_preset(manager, "pool-experts", selection="random", features="standard", estimator="sums")
     open_records(opened, 2)

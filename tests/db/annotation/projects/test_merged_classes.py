@@ -32,11 +32,6 @@ CLASSES = ["bike", "car", "bicycle"]
 
 
 @pytest.fixture
-def manager():
-    return make_user("manager")
-
-
-@pytest.fixture
 def project():
     opened = make_project(classes=CLASSES)
     open_records(opened, 3)

@@ -48,11 +48,6 @@ def project():
 
 
 @pytest.fixture
-def people(project):
-    return make_annotators(project, 2)
-
-
-@pytest.fixture
 def manager(project):
     return make_manager(project)
 

@@ -62,11 +62,6 @@ def test_what_a_person_knows_is_noted_for_them_alone():
     assert seen == {person.pk: 4, other.pk: None}
 
 
-@pytest.fixture
-def project():
-    return make_project()
-
-
 def add(project, data=None, description="a ripe tomato"):
     return guidelines.add_guideline_picture(
         project=project, data=a_png() if data is None else data, description=description, by=project.created_by

@@ -12,7 +12,6 @@ from learner.models import ModelRelease, Round
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from tests import learning
-from tests.counting import new_counter
 from tests.factories import (
     asked_project,
     make_annotators,
@@ -23,13 +22,8 @@ from tests.factories import (
     write_settings,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_counter")]
 NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "currency": ""}
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 def limited(project, **limits):

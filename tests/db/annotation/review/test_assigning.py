@@ -26,16 +26,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project():
-    return make_project()
-
-
-@pytest.fixture
-def people(project):
-    return make_annotators(project, 2)
-
-
-@pytest.fixture
 def asked(project):
     open_records(project, 4)
     return list(Query.objects.order_by("priority").values_list("pk", flat=True))

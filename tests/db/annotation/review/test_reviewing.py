@@ -39,11 +39,6 @@ def project():
 
 
 @pytest.fixture
-def people(project):
-    return make_annotators(project, 2)
-
-
-@pytest.fixture
 def reviewer(project):
     person = make_user("reviewer")
     members.add_member(project=project, user=person, role=Role.REVIEWER)

@@ -3,7 +3,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.models import Dataset
 from learner import tasks
-from learner.models import Evaluation, ModelRelease
+from learner.models import Evaluation
 from learner.pools.keys import EVALUATE_RELEASE_TASK
 from learner.rounds.services import loop
 from tests import learning
@@ -14,11 +14,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def project(remembered):
     return learning.begin_experts(remembered, released=True)
-
-
-@pytest.fixture
-def release(project) -> ModelRelease:
-    return project.releases.get()
 
 
 def test_an_evaluation_cannot_claim_more_than_it_counted(release):

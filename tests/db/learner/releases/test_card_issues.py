@@ -32,11 +32,6 @@ def project(remembered: Callable[..., Project], request: pytest.FixtureRequest) 
     return remembered("a pool whose release spends all", lambda: learning.filled_experts(**SPENDS_ALL))
 
 
-@pytest.fixture
-def release(project: Project) -> ModelRelease:
-    return project.releases.get()
-
-
 def raise_to(project: Project, manager: User, epsilon: float) -> None:
     account = project.pool_account
     limits.change_limit(

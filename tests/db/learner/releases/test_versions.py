@@ -1,7 +1,7 @@
 import pytest
 
 from learner.errors import ReasonMissing
-from learner.models import ModelRelease, Round
+from learner.models import Round
 from learner.pools.selectors import find_release, latest_release, newest_release, next_strategy
 from learner.releases.services import versions
 from tests import learning
@@ -13,11 +13,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def project(remembered):
     return learning.begin_experts(remembered, released=True)
-
-
-@pytest.fixture
-def release(project) -> ModelRelease:
-    return project.releases.get()
 
 
 def test_a_retired_release_is_no_longer_the_latest_and_scores_nothing(project, release):

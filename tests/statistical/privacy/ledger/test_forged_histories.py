@@ -14,17 +14,11 @@ from hypothesis import strategies as st
 from privacy.accounting import events as ev
 from privacy.accounting.shares import class_counts_event
 from privacy.ledger.rules import OPENED_ONCE, charge_of
-from tests.counting import new_counter
 from tests.forging import History, Step, said_by_auditor, said_by_database, said_by_service
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_counter")]
 EXAMPLES = 500 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
 ONE_UNIT = {"pure": "epsilon_nano", "zcdp": "rho_nano"}
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path) -> None:
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 def followed(events: list[ev.Event]) -> list[Step]:

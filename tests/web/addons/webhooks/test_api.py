@@ -23,11 +23,6 @@ def project(manager):
     return learning.open_trusted(manager)
 
 
-@pytest.fixture
-def ask(project, manager):
-    return Program(manager, project)
-
-
 def test_the_secret_is_shown_once_and_kept_nowhere(ask, project):
     added = ask("POST", "webhooks", {"url": f" {URL} ", "events": ["release", "channel"]}, key="k")
     assert (added.status_code, added.headers["Cache-Control"]) == (201, "no-store")

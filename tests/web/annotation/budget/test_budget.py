@@ -6,7 +6,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection, transaction
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -19,7 +18,7 @@ from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import MOST_EVENTS
 from tests.clients import browser_of
 from tests.counting import new_counter
-from tests.factories import add_members, make_account, make_project, make_records, make_user
+from tests.factories import add_members, make_account, make_project, make_records
 
 pytestmark = pytest.mark.django_db
 DIGEST = "ab" * 32
@@ -155,16 +154,6 @@ def test_the_statement_holds_every_line_in_exact_integers(project: Project, mana
     }
     assert {name: spent[name] for name in expected} == expected
     assert (free["kind"], free["descends_from"]) == ("post_processing", "2")
-
-
-@pytest.mark.parametrize(("role", "status"), [(Role.MANAGER, 200), (Role.ENGINEER, 200), (Role.ANNOTATOR, 404)])
-def test_who_may_download_the_statement(project: Project, role: str, status: int) -> None:
-    person = make_user(f"a {role}")
-    add_members(project, person, role=role)
-    url = reverse("annotation:statement_csv", args=[project.slug])
-    assert browser_of(person).get(url).status_code == status
-    assert browser_of(make_user("a stranger")).get(url).status_code == 404
-    assert Client().get(url).status_code == 302
 
 
 def test_a_numerical_accountant_answers_when_asked_and_is_remembered(project: Project, manager: User) -> None:

@@ -25,11 +25,6 @@ def second(project):
     return person
 
 
-@pytest.fixture
-def ask(project, manager):
-    return Program(manager, project)
-
-
 def limit_of(project):
     return guarantee(BudgetAccount.objects.get(pk=project.pool_account_id)).epsilon_limit
 

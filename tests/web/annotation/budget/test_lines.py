@@ -29,23 +29,12 @@ from privacy.accounting.events import (
 )
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
-from tests.counting import new_counter
-from tests.factories import add_members, make_account, make_project, make_records, make_user
+from tests.factories import add_members, make_account, make_project, make_records
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_counter")]
 DIGEST = "ab" * 32
 SCREEN = BernoulliScreenEvent(q_hi=0.6, q_lo=0.4)
 TOP_C = TopCEvent(pool_size=1000, picks=5, scale=0.1)
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
-
-
-@pytest.fixture
-def manager() -> User:
-    return make_user("manager")
 
 
 @pytest.fixture

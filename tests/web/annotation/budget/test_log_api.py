@@ -45,7 +45,3 @@ def test_a_program_reads_the_same_lines_by_the_same_filters(project):
     ):
         assert program.get(at, **chosen).json() == [lines[place] for place in found], chosen
     assert program.get(at, since="yesterday").status_code == 422
-
-
-def test_lines_of_another_project_are_not_there(project):
-    assert Caller(make_manager(make_project())).get(f"projects/{project.slug}/log").status_code == 404

@@ -23,21 +23,11 @@ from privacy.ledger.auditor.statement import StatementRefused, audit_statement
 from privacy.ledger.checkpoints import site_key
 from privacy.ledger.models import EntryKind
 from tests.counting import new_counter
-from tests.factories import make_account, make_project, make_user, open_population
+from tests.factories import make_account, make_project, open_population
 from tests.owning import without_rules
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_counter")]
 RELEASE = OutputPerturbationEvent(10.0, 0.3, 5, 1e-6)
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
-
-
-@pytest.fixture
-def owner():
-    return make_user("owner")
 
 
 @pytest.fixture
@@ -125,14 +115,3 @@ def test_a_witness_sees_the_common_limit_forget(live_server, project, population
     forgot = look()
     assert forgot.returncode == 1
     assert "ROLLBACK" in forgot.stderr
-
-
-def test_only_its_managers_read_its_ledger(population):
-    outsider = make_user()
-    client = Client()
-    client.force_login(outsider)
-    assert client.get(reverse("annotation:population_statement", args=[population.slug])).status_code == 404
-    _, secret = tokens.create_token(user=outsider, name="t", scopes=[Scope.LEDGER_READ], lifetime=timedelta(days=1))
-    rest = Client(headers={"Authorization": f"Bearer {secret}"})
-    for name in ("checkpoints", "consistency", "statement"):
-        assert rest.get(f"/api/v1/populations/{population.slug}/ledger/{name}").status_code == 404

@@ -106,11 +106,6 @@ def csv_file(body):
 
 
 @pytest.fixture
-def owner():
-    return make_user("owner")
-
-
-@pytest.fixture
 def crowd(owner):
     return learning.open_crowd(owner, privacy_unit="contributor", texts_per_contributor=1)
 

@@ -31,17 +31,11 @@ from privacy.ledger.auditor.statement import (
 from privacy.ledger.checkpoints import log_of, site_key
 from privacy.ledger.keys import SiteKey
 from tests.clients import browser_of
-from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_counter")]
 DIGEST = "ab" * 32
 FORGER = SiteKey.from_secret("a forger's secret, long enough to derive a key from")
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @pytest.fixture

@@ -25,13 +25,8 @@ from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_user
 from tests.owning import without_rules
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_counter")]
 SCREEN = BernoulliScreenEvent(q_hi=0.6, q_lo=0.4)
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @pytest.fixture

@@ -145,11 +145,6 @@ class InTens(GateChoice):
         return as_message("Some {tens} tens of records say this", tens=self.gate_tens)
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
-
-
 @pytest.fixture
 def declared() -> Iterator[None]:
     with declaring(InTens):

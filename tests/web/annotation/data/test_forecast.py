@@ -33,11 +33,6 @@ FEW, ENOUGH = log(often=4), log(often=12)
 
 
 @pytest.fixture
-def owner():
-    return make_user("owner")
-
-
-@pytest.fixture
 def crowd(owner):
     return learning.open_crowd(owner)
 

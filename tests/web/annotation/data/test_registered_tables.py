@@ -9,15 +9,9 @@ from annotation.models import Dataset, PoolSource
 from annotation.work.services.tokens import Scope
 from tests import learning
 from tests.clients import browser_of, program_of
-from tests.factories import make_user
 from tests.lakes import TEXTS, write_table
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def owner():
-    return make_user("owner")
 
 
 @pytest.fixture

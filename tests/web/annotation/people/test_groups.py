@@ -91,13 +91,6 @@ def test_a_manager_gives_a_role_and_sees_where_each_comes_from(boss, project, ro
     assert not group.roles.exists()
 
 
-def test_a_manager_takes_no_role_of_another_project(boss, project, group) -> None:
-    given = members.give_role(group=group, project=make_project(), role=Role.ANNOTATOR)
-    answer = browser(boss).post(reverse("annotation:take_group_role", args=[project.slug, given.pk]))
-    assert answer.status_code == 404
-    assert group.roles.exists()
-
-
 def test_joining_and_opening_a_project_stand_in_its_log(boss, project) -> None:
     _invitation, secret = invitations.create_invitation(
         project=project, role="annotator", owner=boss, maximum_uses=1, lifetime=timedelta(days=1)

@@ -3,8 +3,7 @@ import pytest
 from annotation.models.history import Action
 from annotation.models.letters import MailChoice
 from annotation.people.services import letters
-from tests.factories import make_project, make_user
-from tests.programs import Program
+from tests.factories import make_user
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
@@ -24,10 +23,3 @@ def test_what_is_left_out_of_a_choice_stays():
     assert (kept.wanted, kept.language) == (False, "de")
     assert MailChoice.objects.get(person=ben).wanted
     assert list(Action.objects.values_list("actor", "route", "project")) == [("ann", "api:choose_mails", None)] * 2
-
-
-def test_a_token_for_something_else_silences_nothing():
-    ann = make_user("ann")
-    narrow = Program(ann, make_project(), "projects:read", "projects:write", "labels:write")
-    answer = narrow.client.patch("/api/v1/mails", {"wanted": False}, "application/json")
-    assert (answer.status_code, MailChoice.objects.count()) == (403, 0)

@@ -4,15 +4,10 @@ from django.contrib.auth.models import Group
 from annotation.models import Membership
 from annotation.models.history import Action
 from annotation.models.people import GroupRole
-from tests.factories import make_manager, make_project, make_user
+from tests.factories import make_manager, make_user
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project():
-    return make_project()
 
 
 @pytest.fixture

@@ -29,11 +29,6 @@ def project(remembered, request):
     return learning.begin_experts(remembered, released="release" in request.fixturenames)
 
 
-@pytest.fixture
-def release(project) -> ModelRelease:
-    return project.releases.get()
-
-
 def listed(person) -> str:
     client = browser_of(person)
     return tight(client.get(reverse("annotation:projects")).content.decode())

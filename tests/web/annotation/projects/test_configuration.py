@@ -15,14 +15,9 @@ from annotation.projects.services.configuring import configure_project
 from privacy.accounting.selection import RandomChoiceEvent
 from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
-from tests.factories import make_user, open_preset
+from tests.factories import open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def manager() -> User:
-    return make_user("manager")
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
 import pytest
 
-from annotation.models import Project, Role
+from annotation.models import Project
 from annotation.models.history import Action
-from tests.factories import add_members, make_user, open_preset
-from tests.programs import Program
+from tests.factories import open_preset
 
 pytestmark = pytest.mark.django_db
 STREAM = {"oracle": "trusted", "arrival": "stream", "privacy_unit": "record"}
@@ -23,11 +22,6 @@ def project(manager):
     )
 
 
-@pytest.fixture
-def ask(project, manager):
-    return Program(manager, project)
-
-
 def test_a_look_stores_nothing_and_the_second_step_does(ask, project, manager):
     looked = ask("POST", "kind/preview", STREAM).json()
     changes = {row["setting"]: (row["before"], row["after"]) for row in looked["changes"]}
@@ -40,10 +34,3 @@ def test_a_look_stores_nothing_and_the_second_step_does(ask, project, manager):
     project.refresh_from_db()
     assert (project.arrival, project.preset, project.selection) == ("stream", "fraud-stream", "bernoulli_screen")
     assert (project.changes.get().actor, Action.objects.get().route) == ("manager", "api:change_kind")
-
-
-def test_managers_alone(project):
-    person = make_user()
-    add_members(project, person, role=Role.ENGINEER)
-    asked = Program(person, project)
-    assert {asked("POST", path, STREAM).status_code for path in ("kind", "kind/preview")} == {404}

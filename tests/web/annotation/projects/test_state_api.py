@@ -3,15 +3,9 @@ import pytest
 from annotation.models import Role
 from annotation.models.history import Action
 from annotation.projects.services import lifecycle
-from tests.factories import add_members, make_project, make_user
-from tests.programs import Program
+from tests.factories import add_members, make_user
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project():
-    return make_project()
 
 
 @pytest.fixture
@@ -19,11 +13,6 @@ def manager(project):
     person = make_user("manager")
     add_members(project, person, role=Role.MANAGER)
     return person
-
-
-@pytest.fixture
-def ask(project, manager):
-    return Program(manager, project)
 
 
 def test_the_words_change_one_by_one(ask, project, manager):

@@ -34,11 +34,6 @@ def manager(project):
 
 
 @pytest.fixture
-def people(project):
-    return make_annotators(project, 2)
-
-
-@pytest.fixture
 def turn(project, people):
     turns = []
     for person in people:

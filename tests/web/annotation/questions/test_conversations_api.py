@@ -9,7 +9,7 @@ from annotation.models.people import IdempotentAnswer
 from annotation.questions.services import labels, queue
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
-from tests.factories import make_annotators, make_manager, make_project, open_records
+from tests.factories import make_manager, make_project, open_records
 
 pytestmark = pytest.mark.django_db
 
@@ -35,11 +35,6 @@ def project():
     project = make_project(overlap=2)
     open_records(project, 2)
     return project
-
-
-@pytest.fixture
-def people(project):
-    return make_annotators(project, 2)
 
 
 @pytest.fixture

@@ -22,11 +22,6 @@ def browser_of(person):
 
 
 @pytest.fixture
-def project():
-    return make_project()
-
-
-@pytest.fixture
 def manager(project):
     person = make_user("manager")
     add_members(project, person, role=Role.MANAGER)

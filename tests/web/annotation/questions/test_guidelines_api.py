@@ -18,11 +18,6 @@ EXAMPLE = {"text": "a pear", "choice": 1, "reason": "it is round | sweet"}
 
 
 @pytest.fixture
-def project():
-    return make_project()
-
-
-@pytest.fixture
 def program(project):
     return Caller(make_manager(project))
 

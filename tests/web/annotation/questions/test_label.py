@@ -41,11 +41,6 @@ PART = {"HTTP_HX_REQUEST": "true"}
 
 
 @pytest.fixture
-def project():
-    return make_project()
-
-
-@pytest.fixture
 def annotator(project):
     (person,) = make_annotators(project, 1)
     return person

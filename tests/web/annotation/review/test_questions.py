@@ -23,11 +23,6 @@ def project():
 
 
 @pytest.fixture
-def people(project):
-    return make_annotators(project, 2)
-
-
-@pytest.fixture
 def manager(project):
     person = make_user("manager")
     add_members(project, person, role=Role.MANAGER)

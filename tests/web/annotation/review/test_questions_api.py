@@ -5,19 +5,9 @@ import pytest
 from annotation.models import Query, Role
 from annotation.questions.services import labels, queue
 from tests.clients import program_of
-from tests.factories import add_members, make_annotators, make_project, make_records, make_user
+from tests.factories import add_members, make_records, make_user
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project():
-    return make_project()
-
-
-@pytest.fixture
-def people(project):
-    return make_annotators(project, 2)
 
 
 @pytest.fixture

@@ -24,13 +24,8 @@ from annotation.work.services import idempotency
 from dpal_site.accounts import guessing, sessions
 from dpal_site.models import CachedCount, Session
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_limits")]
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def fresh_limits():
-    cache.clear()
 
 
 @pytest.fixture

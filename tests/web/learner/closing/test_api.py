@@ -4,7 +4,6 @@ from annotation.models.retention import Deletion
 from learner.rounds.services import closing as deletion
 from tests import learning
 from tests.factories import make_user
-from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -12,11 +11,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def project(manager):
     return learning.open_trusted(manager)
-
-
-@pytest.fixture
-def ask(project, manager):
-    return Program(manager, project)
 
 
 def test_archived_it_can_be_read_and_comes_out_paused(ask, project):

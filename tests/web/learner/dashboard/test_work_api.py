@@ -5,7 +5,6 @@ from learner.models import Round
 from learner.pools import prices
 from learner.rounds.services import loop
 from tests import learning
-from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,11 +17,6 @@ def manager(project):
 @pytest.fixture
 def project(remembered):
     return learning.begin_experts(remembered)
-
-
-@pytest.fixture
-def ask(project, manager):
-    return Program(manager, project)
 
 
 def row_of(ask, kind):

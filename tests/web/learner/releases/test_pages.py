@@ -28,11 +28,6 @@ def project(remembered, request):
     return learning.begin_experts(remembered, released="release" in request.fixturenames)
 
 
-@pytest.fixture
-def release(project) -> ModelRelease:
-    return project.releases.get()
-
-
 def member(project, role: str) -> Client:
     person = make_user()
     members.add_member(project=project, user=person, role=role)

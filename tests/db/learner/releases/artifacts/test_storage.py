@@ -5,7 +5,6 @@ import pytest
 from django.core.files.storage import default_storage
 
 from learner.errors import ArtifactCorrupt
-from learner.models import ModelRelease
 from learner.releases import storage
 from learner.releases.artifacts.files import recompute_weights
 from tests import learning
@@ -16,11 +15,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def project(remembered):
     return learning.begin_experts(remembered, released=True)
-
-
-@pytest.fixture
-def release(project) -> ModelRelease:
-    return project.releases.get()
 
 
 def test_files_open_with_the_bytes_that_were_released(release):
