@@ -34,7 +34,6 @@ from learner.releases.services import described, versions
 from learner.rounds.next_step import project_status
 from learner.rounds.services import loop, selection
 from learner.simulation.estimates import PlannersEstimate
-from learner.simulation.selectors import plan_forecast
 
 SHOWN_ROUNDS = 20
 
@@ -51,7 +50,6 @@ def _rows(project: Project) -> list[ReleaseRow]:
 
 def _standing(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, Any]:
     newest = selectors.newest_release(project)
-    forecast = plan_forecast(project)
     known = next((row[-1] for row in rows if row[0] == newest), None)
     estimate = known if rows or newest is None else estimate_of_run(newest.training_run)
     return {
@@ -64,7 +62,6 @@ def _standing(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, An
         "estimate_said": localized(estimate_said(estimate, may_plan=True)),
         "secret": records.labels_in_secret(project),
         "sheets": presenters.budget_sheets(project),
-        "forecast": localized(forecast.sentence) if forecast else "",
     }
 
 

@@ -1,19 +1,15 @@
-"""Budgets of a project for its pages: accounts, promises, forecasts."""
+"""Budgets of a project for its pages: accounts and promises."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from annotation.budget.lines import Line, newest_lines
 from annotation.budget.spending import SpendingTable, spending_tables
 from annotation.budget.words import delta_words, epsilon_words
 from annotation.models import Dataset, DatasetState, Oracle, PrivacyUnit, Project
-from annotation.wording import localized
-from privacy.accounting.events import event_from_json
-from privacy.ledger.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
+from privacy.ledger.models import AccountAdjacency, AccountUnit, BudgetAccount
 from privacy.ledger.selectors import (
     Guarantee,
     guarantee,
@@ -21,7 +17,6 @@ from privacy.ledger.selectors import (
     has_numerical_epsilon,
     known_numerical_epsilon,
     numerical_epsilon,
-    payments_left,
 )
 
 # The page of the statement has the others.
@@ -82,7 +77,6 @@ class BudgetSheet(Metered):
     promise: str
     small_print: str
     guarantee: Guarantee
-    forecasts: tuple[str, ...]
     lines: tuple[Line, ...]
     tables: tuple[SpendingTable, ...] = ()
     numerical_epsilon: float | None = None
@@ -124,7 +118,6 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
             "filter": account.get_filter_display(),
         },
         guarantee=now,
-        forecasts=tuple(_forecasts(account)),
         lines=newest_lines(account, STATEMENT_LINES),
         warning=open_answers_words(project) if is_pool else "",
     )
@@ -208,21 +201,3 @@ def _answers_promise(now: Guarantee) -> str:
         )
         % limit
     )
-
-
-def _forecasts(account: BudgetAccount) -> Iterator[str]:
-    newest = (
-        LedgerEntry.objects.filter(account=account, kind=EntryKind.RESERVE)
-        .values("mechanism")
-        .annotate(last=Max("pk"))
-        .values("last")
-    )
-    for entry in LedgerEntry.objects.filter(pk__in=newest).order_by("pk"):
-        event = event_from_json(entry.event)
-        times = payments_left(account, event)
-        if times is not None:
-            yield ngettext(
-                "Enough for %(times)d more like the last: %(event)s.",
-                "Enough for %(times)d more like the last: %(event)s.",
-                times,
-            ) % {"times": times, "event": localized(event.summary())}

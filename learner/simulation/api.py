@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
 
-from annotation.models import Project, Role, WorkState
+from annotation.models import Role, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, member_project, project_for, require_scope
@@ -13,15 +13,8 @@ from annotation.work.services.tokens import Scope
 from learner.models.planning import PlanSimulation
 from learner.simulation import services
 from learner.simulation.estimates import recommendation
-from learner.simulation.plan_setups import (
-    FEWEST_RECORDS,
-    MOST_RECORDS,
-    default_records,
-    purchase_of,
-    setup_of,
-    total_epsilon,
-)
-from learner.simulation.setup import Setup
+from learner.simulation.forecast import Forecast, forecast_of
+from learner.simulation.plan_setups import FEWEST_RECORDS, MOST_RECORDS, total_epsilon
 
 router = RoomRouter()
 PlannedRecords = Annotated[
@@ -35,17 +28,18 @@ PlannedRecords = Annotated[
 
 
 class PlanOut(Answer, reads=Reads.MANAGED):
-    """What the accounts buy as they stand, if people answer all they are asked and agree.
+    """What the accounts still buy, if people answer all they are asked and agree.
 
-    `uploads` is how many the gate can take, null without one and where all share one price; `label_limit` how many
-    answers may be paid, null without a limit; `choosing`, `training` and `whole` are epsilons: of all choosing, of one
-    training, and of a whole stream where there is one.
+    `releases` and `rounds` still come, null of a stream, which pays once, and while work runs. `uploads` is how many
+    the gate can take, null without one and where all share one price; `label_limit` how many answers may be paid, null
+    without a limit; `choosing`, `training` and `whole` are epsilons: of all choosing, of one training, and of a whole
+    stream where there is one.
     """
 
     records: int
     uploads: int | None
-    releases: int
-    rounds: int
+    releases: int | None
+    rounds: int | None
     labels: int
     questions: int
     label_limit: int | None
@@ -58,7 +52,7 @@ class PlanOut(Answer, reads=Reads.MANAGED):
 def get_plan(request: HttpRequest, slug: str, records: PlannedRecords = None) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     project = member_project(request, slug, Role.MANAGER)
-    return purchase_of(project, records or default_records(project))
+    return forecast_of(project, records=records)
 
 
 class SimulatedPointOut(Answer, reads=Reads.MANAGED):
@@ -92,7 +86,7 @@ class PlanIn(Schema):
 )
 def get_plan_simulation(request: HttpRequest, slug: str, records: PlannedRecords = None) -> Any:
     project = project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER)
-    return _simulation(_setup(project, records), total_epsilon(project))
+    return _simulation(forecast_of(project, records=records))
 
 
 @router.write(
@@ -102,25 +96,23 @@ def get_plan_simulation(request: HttpRequest, slug: str, records: PlannedRecords
 )
 def simulate_plan(request: HttpRequest, slug: str, body: PlanIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    setup, epsilon = _setup(project, body.records), total_epsilon(project)
-    if setup.can_be_simulated:
-        services.start_simulation(project=project, setup=setup, epsilon=epsilon, owner=person_of(request))
+    forecast = forecast_of(project, records=body.records)
+    if forecast.can_be_simulated:
+        assert forecast.setup is not None
+        services.start_simulation(
+            project=project, setup=forecast.setup, epsilon=total_epsilon(project), owner=person_of(request)
+        )
+        forecast = forecast_of(project, records=body.records)
     else:
         note_nothing(request)
-    return _simulation(setup, epsilon)
+    return _simulation(forecast)
 
 
-def _setup(project: Project, records: int | None) -> Setup:
-    # As the page does, so that both plan alike.
-    return setup_of(project, records or max(FEWEST_RECORDS, default_records(project)))
-
-
-def _simulation(setup: Setup, epsilon: float) -> dict[str, Any]:
-    fingerprint = services.fingerprint_of(setup, epsilon)
-    simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
+def _simulation(forecast: Forecast) -> dict[str, Any]:
+    simulation = forecast.simulation
     result = {} if simulation is None or simulation.result is None else simulation.result
     return {
-        "records": setup.records,
+        "records": forecast.records,
         "state": _state(simulation),
         "recommendation": recommendation(result),
         "points": [
@@ -133,7 +125,7 @@ def _simulation(setup: Setup, epsilon: float) -> dict[str, Any]:
                 "without_privacy": clear["mean"],
             }
             for data, points in result.get("curves", {}).items()
-            for point, clear in zip(points, result["plain"][data], strict=False)
+            for point, clear in zip(points, result.get("plain", {}).get(data, ()), strict=False)
         ],
     }
 

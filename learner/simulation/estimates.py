@@ -1,7 +1,7 @@
 """Hints of the planner: the best setting and what a release may reach."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from annotation.choices.randomizers import ANNOTATOR
 from annotation.models import Project
 from learner.errors import ExtraMissing
 from learner.models.planning import PlanSimulation
+from learner.pools import selectors
 from learner.pools.configuration import answers_event_of
 from learner.simulation.plan_setups import default_records, setup_of
 from privacy.accounting.answers import LARGEST_EPSILON
@@ -104,45 +105,76 @@ DATA: Final = ("digits", "made_up")
 
 @dataclass(frozen=True, slots=True)
 class PlannersEstimate:
-    """Accuracy without privacy on a plan's data, beside what the same plan reached with it."""
+    """Accuracy without privacy on a plan's data, beside what the same plan reached with it; all are shares.
+
+    `low` and `high` are the worst and the best simulated project with privacy; a reference is None where the data have
+    none.
+    """
 
     data: str
     labels: int
     accuracy: float
     macro_f1: float
     with_privacy: float
+    low: float
+    high: float
+    version_0: float | None = None
+    constant: float | None = None
+
+    @property
+    def loses_to(self) -> str:
+        """The free alternative that is expected to be right as often; empty if there is none."""
+        constant = -math.inf if self.constant is None else self.constant
+        return selectors.loses_to(self.with_privacy, constant=constant, described=self.version_0)
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCourse:
-    """The points of the newest simulation of a project's settings; none where nobody made one."""
+    """Points of the newest simulation of a project's settings, on the best data; none where nobody made one."""
 
-    curves: Mapping[str, Sequence[Mapping[str, Any]]]
-    plain: Mapping[str, Sequence[Mapping[str, Any]]]
+    points: tuple[PlannersEstimate, ...] = ()
 
     def at(self, labels: int | None) -> PlannersEstimate | None:
-        if not labels:
+        """Return the point of about so many labels."""
+        if not labels or not self.points:
             return None
-        for data in DATA:
-            pairs = list(zip(self.curves.get(data, ()), self.plain.get(data, ()), strict=False))
-            if not pairs:
-                continue
-            private, clear = min(pairs, key=lambda pair: _distance(pair[1]["labels"], labels))
-            if _distance(clear["labels"], labels) <= math.log(NEAR):
-                return PlannersEstimate(data, clear["labels"], clear["mean"], clear["macro_f1"], private["mean"])
-        return None
+        found = min(self.points, key=lambda point: _distance(point.labels, labels))
+        return found if _distance(found.labels, labels) <= math.log(NEAR) else None
 
 
-def simulated_course(project: Project) -> SimulatedCourse:
-    """Return the newest simulation of the settings that stand, whoever asked for it; it rests on public data alone."""
+def course_of(result: Mapping[str, Any] | None) -> SimulatedCourse:
+    if not result:
+        return SimulatedCourse()
+    for data in DATA:
+        pairs = list(zip(result.get("curves", {}).get(data, ()), result.get("plain", {}).get(data, ()), strict=False))
+        if pairs:
+            references = result.get("references", {}).get(data, {})
+            return SimulatedCourse(tuple(_expected(data, *pair, references) for pair in pairs))
+    return SimulatedCourse()
+
+
+def _expected(
+    data: str, private: Mapping[str, Any], clear: Mapping[str, Any], references: Mapping[str, float]
+) -> PlannersEstimate:
+    reached = private["mean"], private["low"], private["high"]
+    return PlannersEstimate(data, private["labels"], clear["mean"], clear["macro_f1"], *reached, **references)
+
+
+def simulation_of(project: Project) -> PlanSimulation | None:
+    """Return the newest finished simulation of the settings as they are, else the newest."""
     try:
         described = setup_of(project, default_records(project)).as_json()
     except ExtraMissing:
-        return SimulatedCourse({}, {})
+        return None
     same = {name: value for name, value in described.items() if name not in AMOUNTS}
-    found = PlanSimulation.objects.filter(result__isnull=False, setup__contains=same).order_by("-created_at").first()
-    result = {} if found is None or found.result is None else found.result
-    return SimulatedCourse(result.get("curves", {}), result.get("plain", {}))
+    found = PlanSimulation.objects.filter(setup__contains=same).select_related("job").order_by("-created_at")
+    return found.filter(result__isnull=False).first() or found.first()
+
+
+def simulated_course(project: Project) -> SimulatedCourse:
+    """Return the newest simulation of the settings as they are; it rests on public data alone."""
+    found = simulation_of(project)
+    return course_of(None if found is None else found.result)
 
 
 def _distance(some: int, other: int) -> float:

@@ -4,21 +4,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
 from django.db.models import Max
 
 from annotation.budget.label_budget import questions_left
 from annotation.choices.policies import policy_choice_of
 from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, QueryState, Selection
+from learner.estimators.randomized_answers import FREE_TRAINING
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.pools import records, selectors
 from learner.pools import records as pool_selectors
-from learner.pools.configuration import secret_sample_of, strategy_of
+from learner.pools.configuration import answers_event_of, finding_of, secret_sample_of, strategy_of
 from learner.pools.prices import round_series
+from learner.pools.selectors import QuestionCounts
 from privacy.accounting.event import Event
+from privacy.accounting.events import AnswersEvent, PostProcessingEvent
 from privacy.ledger.models import BudgetAccount, Filter
-from privacy.ledger.rules import price
-from privacy.ledger.selectors import last_entry
-from privacy.wording import as_message, as_plural_message, joined_messages
+from privacy.ledger.rules import adjacency_of, price
+from privacy.ledger.selectors import as_it_counts, last_entry
 
 # A plan that goes on for longer is not walked to its end: a page waits for it.
 MOST_STAGES = 300
@@ -35,55 +38,41 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStage:
-    """A round (`choosing` is its event, None where it is free) or, without one, a release; with the training to pay."""
+    """A round (`choosing` is its event, None where it is free) or, without one, a release; with the training to pay.
+
+    `labels` is how many a release learns from, those of earlier releases included.
+    """
 
     is_round: bool
     training: Event
     choosing: Event | None = None
+    labels: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PlanForecast:
-    """Rounds and releases the budget still pays for, and the events of the next ones; None where none will come."""
+    """Rounds and releases that still come; of each release its epsilon and its labels, and the next events, if any.
+
+    `choosing` is the epsilon of all coming rounds.
+    """
 
     rounds: int
     releases: int
     end: End
     next_round: Event | None
     next_training: Event | None
-
-    @property
-    def sentence(self) -> str:
-        if self.end == End.POOL and not self.rounds and not self.releases:
-            return as_message("There is nothing to ask about now, so no further round and no release is planned.")
-        reasons = {
-            End.BUDGET: as_message("then it is too little for the next model"),
-            End.PLAN: as_message("and the plan is complete"),
-            End.POOL: as_message("then there is nothing left to ask"),
-            End.FAR: as_message("and for more after that"),
-        }
-        parts = [
-            as_message(
-                "At the current plan the budget pays for {reason_rounds} and {reason_releases}, {reason}.",
-                reason_rounds=as_plural_message("{n} more round", "{n} more rounds", n=self.rounds),
-                reason_releases=as_plural_message("{n} more release", "{n} more releases", n=self.releases),
-                reason=reasons[self.end],
-            )
-        ]
-        if self.next_round is not None:
-            parts.append(as_message("Next round: {reason}.", reason=self.next_round.summary()))
-        if self.next_training is not None:
-            parts.append(as_message("Next training: {reason}.", reason=self.next_training.summary()))
-        return joined_messages(" ", parts)
+    costs: tuple[float, ...] = ()
+    labels: tuple[int, ...] = ()
+    choosing: float = 0.0
 
 
 class Purse:
-    """What an account has left, in the integers the database compares."""
+    """What an account has left, or its `whole` limit, in the integers the database compares."""
 
-    def __init__(self, account: BudgetAccount) -> None:
+    def __init__(self, account: BudgetAccount, *, whole: bool = False) -> None:
         self.account = account
         self.pure = account.filter == Filter.PURE
-        last = last_entry(account)
+        last = None if whole else last_entry(account)
         limit = account.epsilon_limit_nano if self.pure else account.rho_limit_nano or 0
         spent = (last.epsilon_spent_nano if self.pure else last.rho_spent_nano) if last else 0
         self.left = limit - spent
@@ -100,6 +89,9 @@ class Purse:
         self.left -= cost
         self.delta_left -= delta
 
+    def epsilon(self, event: Event) -> float:
+        return as_it_counts(self.account, event.cost(adjacency=adjacency_of(self.account))).epsilon
+
     def _cost(self, event: Event) -> tuple[int, int]:
         if event not in self._prices:
             charge = price(self.account, event)
@@ -107,29 +99,89 @@ class Purse:
         return self._prices[event]
 
 
-def plan_forecast(project: Project) -> PlanForecast | None:
-    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a walk begins: what is there, or the whole plan over `records` that may come."""
+
+    project: Project
+    records: int | None = None
+    anew: bool = False
+
+    @property
+    def counts(self) -> QuestionCounts:
+        return QuestionCounts(0, 0, 0, 0, 0, 0, 0) if self.anew else selectors.question_counts(self.project)
+
+    @property
+    def pending(self) -> list[Event]:
+        finding = finding_of(self.project)
+        if not self.anew:
+            return selectors.pending_projection(self.project)
+        return [] if finding is None else [finding.event]
+
+    @property
+    def releases_left(self) -> int | None:
+        most = self.project.maximum_releases
+        if most is None or self.anew:
+            return most
+        newest = ModelRelease.objects.filter(project=self.project).aggregate(n=Max("version", default=0))["n"]
+        return most - int(newest)
+
+    @property
+    def questions(self) -> int:
+        if self.records is None:
+            return _questions_left(self.project)
+        affordable = None if self.anew else questions_left(self.project)
+        return self.records if affordable is None else min(self.records, affordable)
+
+    @property
+    def pool_size(self) -> int:
+        return records.pool_size(self.project) if self.records is None else self.records
+
+    @property
+    def has_model(self) -> bool:
+        return not self.anew and selectors.can_score(self.project, selectors.newest_release(self.project))
+
+    @property
+    def training(self) -> Event:
+        paid_once = answers_event_of(self.project) if self.anew else None
+        return paid_once or selectors.training_event(self.project)
+
+
+def plan_forecast(
+    project: Project, *, records: int | None = None, anew: bool = False, most_releases: int | None = None
+) -> PlanForecast | None:
+    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet.
+
+    Parameters
+    ----------
+    records : int, optional
+        Records to plan for in place of those that are there.
+    anew : bool
+        Walk the whole plan at the whole limit, whatever was done and spent.
+    most_releases : int, optional
+        Releases after which the walk ends.
+    """
     if project.arrival == Arrival.STREAM:
         return None
     for work in (Round, TrainingRun):
-        if work.objects.filter(project=project, state__in=UNFINISHED).exists():
+        if not anew and work.objects.filter(project=project, state__in=UNFINISHED).exists():
             return None
-    version = ModelRelease.objects.filter(project=project).aggregate(newest=Max("version", default=0))["newest"]
-    planned = None if project.maximum_releases is None else project.maximum_releases - version
+    start = Start(project, records, anew)
+    planned = start.releases_left
     if planned is not None and planned <= 0:
         return PlanForecast(rounds=0, releases=0, end=End.PLAN, next_round=None, next_training=None)
-    purse = Purse(selectors.training_account(project))
-    for event in selectors.pending_projection(project):
+    purse = Purse(selectors.training_account(project), whole=anew)
+    for event in start.pending:
         purse.pay(event)
     done: list[PlannedStage] = []
     end = End.POOL
     following: list[PlannedStage] = []
     releases = 0
-    for stage in _stages(project):
+    for stage in _stages(start):
         following.append(stage)
         if releases == planned:
             end = End.PLAN
-        elif len(done) == MOST_STAGES:
+        elif len(done) == MOST_STAGES or releases == most_releases:
             end = End.FAR
         # Questions are asked only where the model trained on the answers can be paid, too.
         elif not purse.covers(stage.training, *_choosing(stage)):
@@ -141,13 +193,18 @@ def plan_forecast(project: Project) -> PlanForecast | None:
             done.append(stage)
             continue
         break
+    made = [stage for stage in done if not stage.is_round]
     rounds = [stage for stage in following if stage.is_round]
+    chosen = [stage.choosing for stage in done if stage.is_round and stage.choosing is not None]
     return PlanForecast(
         rounds=len(done) - releases,
         releases=releases,
         end=end,
         next_round=next((stage.choosing for stage in rounds), None),
         next_training=next((stage.training for stage in following), None),
+        costs=tuple(purse.epsilon(stage.training) for stage in made),
+        labels=tuple(stage.labels for stage in made),
+        choosing=sum(purse.epsilon(event) for event in chosen),
     )
 
 
@@ -155,19 +212,20 @@ def _choosing(stage: PlannedStage) -> list[Event]:
     return [] if stage.choosing is None else [stage.choosing]
 
 
-def _stages(project: Project) -> Iterator[PlannedStage]:
-    return _secret_stages(project) if records.labels_in_secret(project) else _open_stages(project)
+def _stages(start: Start) -> Iterator[PlannedStage]:
+    return _secret_stages(start) if records.labels_in_secret(start.project) else _open_stages(start)
 
 
-def _open_stages(project: Project) -> Iterator[PlannedStage]:
+def _open_stages(start: Start) -> Iterator[PlannedStage]:
     """Choose rounds until enough labels wait, train, and begin again, until nothing is left to ask."""
-    training = selectors.training_event(project)
-    counts = selectors.question_counts(project)
+    project = start.project
+    training = start.training
+    counts = start.counts
     waiting, used = counts.newly_done + counts.open, counts.done_before
     policy = policy_choice_of(project.settings)
-    left = _questions_left(project)
-    has_model = selectors.can_score(project, selectors.newest_release(project))
-    series = round_series(project)
+    left = start.questions
+    has_model = start.has_model
+    series = "opened" if start.anew else round_series(project)
     while True:
         target = policy.labels_for_next_release(
             labels_at_last_release=used, labels_per_release=project.labels_per_release
@@ -186,24 +244,35 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
         # Too few are not trained on by themselves.
         if used + waiting < target:
             return
-        yield PlannedStage(False, training)
+        yield PlannedStage(False, training, labels=used + waiting)
+        if isinstance(training, AnswersEvent):
+            # The first training has paid for every answer.
+            training = PostProcessingEvent(operation=FREE_TRAINING)
         waiting, used, has_model = 0, used + waiting, True
 
 
-def _secret_stages(project: Project) -> Iterator[PlannedStage]:
-    current = records.current_block(project)
-    following = records.next_block(project)
-    if following is None or not pool_selectors.pool_size(project):
+def _secret_stages(start: Start) -> Iterator[PlannedStage]:
+    project = start.project
+    current = None if start.anew else records.current_block(project)
+    following = 1 if start.anew else records.next_block(project)
+    if following is None or not start.pool_size:
         following = records.n_blocks(project) + 1
     open_blocks = [] if current is None else [current.block or 0]
     left = range(following, records.n_blocks(project) + 1)
-    trainings = records.coming_events(project, [*open_blocks, *left])
-    if current is not None:
-        yield PlannedStage(False, trainings.pop(0))
-    for block, training in zip(left, trainings, strict=True):
-        choosing = secret_sample_of(project, block=block).event_for(pool_size=0, picks=0, series="single")
-        yield PlannedStage(True, training, choosing)
-        yield PlannedStage(False, training)
+    coming = [*open_blocks, *left]
+    trainings = records.coming_events(project, coming, anew=start.anew)
+    asked = np.cumsum(secret_rates(project)) * start.pool_size
+    for block, training in zip(coming, trainings, strict=True):
+        if block in left:
+            choosing = secret_sample_of(project, block=block).event_for(pool_size=0, picks=0, series="single")
+            yield PlannedStage(True, training, choosing)
+        yield PlannedStage(False, training, labels=round(float(asked[block - 1])))
+
+
+def secret_rates(project: Project) -> list[float]:
+    """Return the public share of the pool that each block asks about."""
+    blocks = range(1, records.n_blocks(project) + 1)
+    return [secret_sample_of(project, block=block).rate for block in blocks]
 
 
 def _questions_left(project: Project) -> int:

@@ -15,7 +15,7 @@ from learner.simulation.setup import Setup, SimulatedData
 from privacy.wording import as_message
 
 # Part of every fingerprint: another way to simulate makes other results.
-VERSION = 9
+VERSION = 10
 SEEDS = 5
 # Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
 STREAM_SEEDS = 3

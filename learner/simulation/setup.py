@@ -109,16 +109,3 @@ def strategy_choice(setup: Setup) -> StrategyChoice:
     assert choice is not None
     assert issubclass(choice, StrategyChoice)
     return choice.of(setup.parameters)
-
-
-def series_epsilon(setup: Setup, strategy: QueryStrategy) -> float:
-    """Return what all rounds up to the last release cost a record; the first round is random."""
-    counts = setup.label_counts
-    asked = counts[0] if counts else 0
-    total, series = 0.0, "opened"
-    while counts and asked < counts[-1]:
-        picks = min(setup.round_size, counts[-1] - asked)
-        event = strategy.event_for(pool_size=max(setup.records - asked, picks), picks=picks, series=series)  # type: ignore[arg-type]
-        total += event.cost().epsilon
-        asked, series = asked + picks, "continued"
-    return total

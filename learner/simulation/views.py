@@ -1,7 +1,6 @@
 """Pages of the planner."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from annotation.access import managed_project
 from annotation.choices.presets import PRESETS
 from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
-from annotation.models import UNFINISHED, Arrival, Project
+from annotation.models import Arrival, Project
 from annotation.models.imports import OpeningDraft
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.forms.drafts import draft_form
@@ -26,7 +25,8 @@ from learner.charts import pages as page_charts
 from learner.charts.geometry import Chart
 from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
-from learner.simulation.plan_setups import Purchase
+from learner.simulation.forecast import Forecast, forecast_of
+from learner.simulation.plan_setups import total_epsilon
 from learner.simulation.setup import Setup
 
 DATA_WORDS = {
@@ -49,31 +49,16 @@ class PlanForm(forms.Form):
             self.fields["records"].help_text = _("That arrive one by one. Your own guess: no record is looked at.")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a project's accounts buy for so many records, as plain values; `purchase` is None for no such number."""
-
-    form: PlanForm
-    purchase: Purchase | None = None
-    setup: Setup | None = None
-    epsilon: float = 0.0
-    hints: tuple[str, ...] = ()
-
-    @property
-    def records(self) -> int:
-        return int(self.form.cleaned_data["records"])
-
-
 @login_required
 def plan(request: HttpRequest, slug: str) -> HttpResponse:
     """What the budget buys as the project is configured, and a simulation of how good its models become."""
     project = managed_project(request, slug)
-    made = plan_of(project, request.POST or request.GET)
-    if request.method == "POST" and made.setup is not None:
-        return _simulate(request, made, project=project, page=reverse("learner:plan", args=[slug]))
-    context = {"project": project}
-    context |= _context(made, "learner:plan_plot", slug)
-    return render(request, "learner/simulation/plan.html", context, status=200 if made.purchase else 422)
+    form, forecast = plan_of(project, request.POST or request.GET)
+    if request.method == "POST" and forecast is not None:
+        page = reverse("learner:plan", args=[slug])
+        return _simulate(request, forecast, total_epsilon(project), project=project, page=page)
+    context = {"project": project} | _context(form, forecast, project, "learner:plan_plot", slug)
+    return render(request, "learner/simulation/plan.html", context, status=200 if forecast else 422)
 
 
 @login_required
@@ -81,16 +66,17 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
 def draft_plan(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """What the budget typed so far would buy: the project is opened, asked, and taken back before anybody sees it."""
     draft = _draft_of(request, draft_id)
-    form = draft_form(PRESETS[draft.preset], draft.typed, assumed=True)
-    if not form.is_valid():
-        return render(request, "learner/simulation/draft_plan.html", {"draft": draft, "wrong": form}, status=422)
-    with opening.rehearsed_project(preset=draft.preset, owner=draft.owner, **form.project_values()) as project:
-        made = plan_of(project, request.POST or request.GET)
-    page = reverse("learner:draft_plan", args=[draft.pk])
-    if request.method == "POST" and made.setup is not None:
-        return _simulate(request, made, project=None, page=page)
-    context: dict[str, Any] = {"draft": draft} | _context(made, "learner:draft_plan_plot", draft.pk)
-    return render(request, "learner/simulation/draft_plan.html", context, status=200 if made.purchase else 422)
+    typed = draft_form(PRESETS[draft.preset], draft.typed, assumed=True)
+    if not typed.is_valid():
+        return render(request, "learner/simulation/draft_plan.html", {"draft": draft, "wrong": typed}, status=422)
+    with opening.rehearsed_project(preset=draft.preset, owner=draft.owner, **typed.project_values()) as project:
+        form, forecast = plan_of(project, request.POST or request.GET)
+        context = {"draft": draft} | _context(form, forecast, project, "learner:draft_plan_plot", draft.pk)
+        epsilon = total_epsilon(project)
+    if request.method == "POST" and forecast is not None:
+        page = reverse("learner:draft_plan", args=[draft.pk])
+        return _simulate(request, forecast, epsilon, project=None, page=page)
+    return render(request, "learner/simulation/draft_plan.html", context, status=200 if forecast else 422)
 
 
 @login_required
@@ -107,47 +93,45 @@ def draft_plan_plot(request: HttpRequest, draft_id: UUID, fingerprint: str) -> H
     return _picture(fingerprint)
 
 
-def plan_of(project: Project, data: QueryDict) -> Plan:
-    typed = {"records": data.get("records", max(plan_setups.FEWEST_RECORDS, plan_setups.default_records(project)))}
-    form = PlanForm(typed, arrival=project.arrival)
-    if not form.is_valid():
-        return Plan(form)
-    records = form.cleaned_data["records"]
-    purchase = plan_setups.purchase_of(project, records)
-    hints = estimates.answer_hints(project, min(purchase.labels, records))
-    setup, epsilon = plan_setups.setup_of(project, records), plan_setups.total_epsilon(project)
-    return Plan(form, purchase, setup, epsilon, tuple(hints))
+def plan_of(project: Project, data: QueryDict) -> tuple[PlanForm, Forecast | None]:
+    """Return the forecast of as many records as are named, or of those that are there or may be expected."""
+    if "records" not in data:
+        forecast = forecast_of(project)
+        return PlanForm(initial={"records": forecast.records}, arrival=project.arrival), forecast
+    form = PlanForm(data, arrival=project.arrival)
+    return form, forecast_of(project, records=form.cleaned_data["records"]) if form.is_valid() else None
 
 
-def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page: str) -> HttpResponse:
-    setup = made.setup
-    assert setup is not None
-    if setup.can_be_simulated:
-        services.start_simulation(project=project, setup=setup, epsilon=made.epsilon, owner=person_of(request))
+def _simulate(
+    request: HttpRequest, forecast: Forecast, epsilon: float, *, project: Project | None, page: str
+) -> HttpResponse:
+    if forecast.can_be_simulated:
+        assert forecast.setup is not None
+        services.start_simulation(project=project, setup=forecast.setup, epsilon=epsilon, owner=person_of(request))
         messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
     else:
         note_nothing(request)
-    return redirect(f"{page}?records={made.records}")
+    return redirect(f"{page}?records={forecast.records}" if "records" in request.POST else page)
 
 
-def _context(made: Plan, plot_page: str, key: object) -> dict[str, Any]:
-    setup = made.setup
-    if setup is None:
-        return {"form": made.form}
-    fingerprint = services.fingerprint_of(setup, made.epsilon)
-    simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
+def _context(
+    form: PlanForm, forecast: Forecast | None, project: Project, plot_page: str, key: object
+) -> dict[str, Any]:
+    if forecast is None:
+        return {"form": form}
+    simulation, setup = forecast.simulation, forecast.setup
+    simulated = setup.label_counts[-1:] if setup is not None else []
+    shown = _shown(simulation)
     return {
-        "form": made.form,
-        "purchase": made.purchase,
-        "hints": made.hints,
+        "form": form,
+        "forecast": forecast,
+        "may_plan": True,
+        "hints": estimates.answer_hints(project, sum(simulated)),
         "sizes": (SYNTHETIC_RECORDS, SYNTHETIC_TEXTS),
         "setup": setup,
-        "epsilon": made.epsilon,
-        "simulation": simulation,
-        "simulating": simulation is not None and simulation.job is not None and simulation.job.state in UNFINISHED,
-        "accuracy_plot": reverse(plot_page, args=[key, fingerprint]),
-        **_shown(simulation, setup),
-        "accuracy_chart": _chart(_shown(simulation, setup)),
+        "accuracy_plot": reverse(plot_page, args=[key, simulation.fingerprint]) if simulation else "",
+        **shown,
+        "accuracy_chart": _chart(shown),
     }
 
 
@@ -163,11 +147,11 @@ def _chart(shown: Mapping[str, Any]) -> Chart | None:
 
 def _picture(fingerprint: str) -> HttpResponse:
     found = get_object_or_404(PlanSimulation, fingerprint=fingerprint, result__isnull=False)
-    chart = _chart(_shown(found, Setup.from_json(found.setup)))
+    chart = _chart(_shown(found))
     return page_charts.picture_of(chart, title=_("Simulated accuracy by labels"))
 
 
-def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]:
+def _shown(simulation: PlanSimulation | None) -> Mapping[str, Any]:
     if simulation is None or simulation.result is None:
         return {"curves": []}
     result = simulation.result
@@ -180,7 +164,7 @@ def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]
         ],
         "seeds": result["seeds"],
         "recommendation": estimates.recommendation(result),
-        "rows": setup.simulated_records,
+        "rows": Setup.from_json(simulation.setup).simulated_records,
     }
 
 

@@ -4,6 +4,7 @@ from annotation.models import Project
 from learner.models import ModelRelease, Round
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import selection
+from learner.simulation.forecast import forecast_of
 from learner.simulation.selectors import End, PlanForecast, plan_forecast
 from privacy.ledger.models import EntryKind
 from tests import learning
@@ -74,9 +75,8 @@ def test_the_next_events_are_those_the_loop_reserves():
     kinds = project.pool_account.entries.filter(kind=EntryKind.RESERVE, subject__in=["round:2", "release:2"])
     reserved = [entry.event for entry in kinds.order_by("sequence")]
     assert [told.next_round.to_json(), told.next_training.to_json()] == reserved
-    assert told.sentence.startswith(
-        "At the current plan the budget pays for 2 more rounds and 2 more releases, and the"
-    )
+    assert (told.rounds, told.releases, told.end) == (2, 2, End.PLAN)
+    assert len(told.costs) == len(told.labels) == 2
 
 
 def test_a_plan_without_end_is_not_walked_to_its_end(monkeypatch):
@@ -85,4 +85,4 @@ def test_a_plan_without_end_is_not_walked_to_its_end(monkeypatch):
     learning.fill_trusted(project)
     told = plan_forecast(project)
     assert (told.rounds, told.releases, told.end) == (2, 1, End.FAR)
-    assert told.sentence.startswith("At the current plan the budget pays for 2 more rounds and 1 more release, and for")
+    assert forecast_of(project).sentence == "1 more model fits: ε 2.000. More may follow."

@@ -67,7 +67,7 @@ def test_answers_keep_coming_when_no_model_can_be_paid_and_the_page_says_why(sho
         assert re.search(r"hat noch \d+,\d{3} Epsilon und ", localized(status.sentence))
     page = overview_of(project, owner)
     assert status.sentence in page
-    assert "pays for 0 more rounds and 0 more releases" in page
+    assert "No further model is planned. The budget is too small for another one." in page
 
 
 def test_a_raised_limit_trains_on_everything_that_came_in_meanwhile(short_of_money, owner):

@@ -10,7 +10,7 @@ from annotation.models import Job, Project
 from annotation.models.imports import OpeningDraft
 from annotation.projects.services import opening
 from learner.models.planning import PlanSimulation
-from learner.simulation import plan_setups
+from learner.simulation.forecast import forecast_of
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests.clients import browser_of
 from tests.factories import make_user, open_preset
@@ -49,17 +49,16 @@ def test_every_preset_is_counted_before_anything_is_opened(client: Client, opene
     project = opening.create_project(
         name="x", preset=preset, owner=opener, data_kind="text", classes=["fraud", "honest"], question="Fraud?"
     )
-    assert page.context["purchase"] == plan_setups.purchase_of(project, page.context["purchase"].records)
-    assert page.context["setup"] == plan_setups.setup_of(project, page.context["purchase"].records)
+    assert page.context["forecast"] == forecast_of(project)
 
 
 def test_what_was_typed_is_what_is_counted(client: Client) -> None:
     page = client.get(plan_of(client, "pool-experts", pool_epsilon="1.2"), {"records": "500"})
     # All of the limit is planned for: as many releases, each at a lower price.
-    strict = page.context["purchase"]
+    strict = page.context["forecast"]
     assert (strict.releases, strict.records) == (2, 500)
     assert "500 records, a public number" in page.content.decode()
-    loose = client.get(plan_of(client, "pool-experts", level="loose")).context["purchase"]
+    loose = client.get(plan_of(client, "pool-experts", level="loose")).context["forecast"]
     assert loose.releases == 2
     assert loose.training > strict.training
 
@@ -109,7 +108,7 @@ def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, op
         window_length=500,
         window_denominator=50,
     )
-    purchase = plan_setups.purchase_of(project, 2000)
+    purchase = forecast_of(project, records=2000)
     assert purchase.labels == 200
     assert purchase.whole == pytest.approx(math.log1p(0.1 * math.expm1(4.172)))
     page = client.get(reverse("learner:plan", args=[project.slug]), {"records": "2000"}).content.decode()

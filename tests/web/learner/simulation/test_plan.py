@@ -8,8 +8,9 @@ from django.urls import reverse
 from annotation.models import Job, Project, WorkState
 from annotation.projects.services.opening import create_project
 from learner.models.planning import PlanSimulation
-from learner.simulation import curves, estimates, plan_setups, services
+from learner.simulation import curves, estimates, services
 from learner.simulation.estimates import recommendation
+from learner.simulation.forecast import forecast_of
 from tests import learning
 from tests.clients import browser_of, program_of
 from tests.factories import open_preset
@@ -40,10 +41,10 @@ def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Cli
         "1,600",
     )
     assert "The next training costs" in facts
-    assert not {"Questions per round", "One training costs", "Labels of the last one simulated"} & facts.keys()
+    assert not {"Questions per round", "One training costs", "Labels of the last model"} & facts.keys()
     plain = open_preset(manager, "pool-experts", selection="random", estimator="logistic", training_epsilon=0.5)
     facts = facts_of(client.get(page_of(plain), {"records": 2000}))
-    assert {"Questions per round", "One training costs", "Labels of the last one simulated"} <= facts.keys()
+    assert {"Questions per round", "One training costs", "Labels of the last model"} <= facts.keys()
 
 
 @pytest.mark.parametrize(
@@ -67,13 +68,13 @@ def test_the_plan_counts_what_the_account_pays_for(
     manager: User, preset: str, changes: dict[str, object], releases: int
 ) -> None:
     project = open_preset(manager, preset, **changes)
-    assert plan_setups.purchase_of(project, 2000).releases == releases
+    assert forecast_of(project, records=2000).releases == releases
 
 
 def test_top_c_pays_for_its_rounds_before_its_models(manager: User) -> None:
     top_c = {"selection": "top_c", "selection_epsilon": 0.5, "estimator": "logistic", "training_epsilon": 0.5}
     project = open_preset(manager, "pool-experts", pool_epsilon=3.0, **top_c)
-    purchase = plan_setups.purchase_of(project, 2000)
+    purchase = forecast_of(project, records=2000)
     assert purchase.choosing >= 0.5
     assert 1 <= purchase.releases <= 5
     assert purchase.choosing + purchase.releases * purchase.training <= 3.0
