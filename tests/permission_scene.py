@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
+from addons.language_models.models import WordsDraft
 from addons.prolific.models import CrowdStudy
 from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.data.services import drafts, exports
@@ -132,6 +133,9 @@ class Scene:
             project=self.project, url="https://hooks.example/", events=["round"], salt=b"s"
         )
         delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
+        words = WordsDraft.objects.create(
+            owner=manager, project=self.project, endpoint="ours", model="small", classes=["a"], question="?", examples=1
+        )
         wanted = self.project.limit_requests.create(
             kind="alone", reason="she leaves", requested_by=manager, expires_at=invitation.expires_at
         )
@@ -161,6 +165,7 @@ class Scene:
             "report_id": report.pk,
             "dataset_id": pool.pk,
             "draft_id": draft.pk,
+            "words_id": words.pk,
             "account_id": self.project.pool_account_id,
             "token_id": token.pk,
             "assignment_id": self.lease.pk,

@@ -1,12 +1,23 @@
 """Application configuration."""
 
+from django.utils.translation import gettext_lazy as _
+
 from annotation import addons
 from annotation.choices.catalogue import CATALOGUE
 
 
 class LanguageModelsConfig(addons.AddonConfig):
     name = "addons.language_models"
-    panels = {"quality": "language_models/_machine.html"}
+    panels = {
+        "quality": "language_models/_machine.html",
+        "opening_words": "language_models/_opening.html",
+        "settings": "language_models/_link.html",
+    }
+    sentences = {
+        "language_models:words_draft": _("Accepted drafted examples"),
+        "language_models:draft_for_project": _("Let a language model draft examples"),
+        "api:draft_words": _("Let a language model draft examples, by REST"),
+    }
 
     def ready(self) -> None:
         from addons.language_models import selectors  # noqa: PLC0415 - tables are known by now

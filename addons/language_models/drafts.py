@@ -1,9 +1,10 @@
 """Example texts of classes, drafted by a language model that is shown public words alone."""
 
 import re
+import time
 from collections.abc import Collection, Mapping, Sequence
 
-from addons.language_models.endpoint import Endpoint, ask_model
+from addons.language_models.endpoint import Endpoint, EndpointFault, ask_model
 
 MOST_EXAMPLES = 50
 LONGEST_EXAMPLE = 300
@@ -23,10 +24,13 @@ def draft_examples(
     hosts: Collection[str],
     local: Collection[str],
     seconds: float,
+    ends: float = float("inf"),
 ) -> list[tuple[str, str]]:
     """Return drafted pairs of a class and an example; no record, count or answer is an argument, so none is sent."""
     found = []
     for name in classes:
+        if time.monotonic() > ends:
+            raise EndpointFault("the language model took too long", again=False)
         messages = messages_for(name, classes=classes, question=question, guidelines=guidelines, examples=examples)
         tokens = TOKENS_PER_EXAMPLE * examples
         reply = ask_model(endpoint, messages, hosts=hosts, local=local, seconds=seconds, most_tokens=tokens)

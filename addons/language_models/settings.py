@@ -10,6 +10,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 BEAT_SCHEDULE = {
     "start-machines": {"task": "addons.language_models.tasks.start_machines_task", "schedule": 30.0},
 }
+OUTSIDE_TASKS = ("addons.language_models.tasks.draft_words_task",)
 HEAVY_TASKS = ("addons.language_models.tasks.answer_by_machine_task",)
 
 

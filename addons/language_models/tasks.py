@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from addons.language_models import services
+from addons.language_models import drafting, services
 
 
 @shared_task
@@ -13,3 +13,8 @@ def start_machines_task() -> None:
 @shared_task
 def answer_by_machine_task(*, project_id: int) -> None:
     services.answer_some(project_id=project_id)
+
+
+@shared_task
+def draft_words_task(*, draft_id: str) -> None:
+    drafting.write_draft(draft_id=draft_id)

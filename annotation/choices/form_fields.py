@@ -9,13 +9,17 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.core.files import File
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.errors import InvalidUpload
 from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Choice, Kind, Parameter
+from privacy.wording import as_message
 
 PERCENT = 100
+LARGEST_WORDS = 4 * 2**20
 
 # What a choice of each kind is called, and what it decides.
 KIND_FIELDS: dict[Kind, tuple[Any, Any]] = {
@@ -46,6 +50,22 @@ def lines_of(text: str) -> list[str]:
         return lines
     rows = csv.reader(lines[1:], delimiter=head[1])
     return [f'{row[0].strip()}: "{row[1].strip()}"' if len(row) == 2 else ": ".join(row) for row in rows]
+
+
+def lines_in_file(file: "File[bytes]") -> list[str]:
+    """Return the lines of a small text file, as `lines_of` reads them.
+
+    Raises
+    ------
+    InvalidUpload
+        If it is larger than 4 MiB or not written in UTF-8.
+    """
+    if file.size > LARGEST_WORDS:
+        raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=LARGEST_WORDS))
+    try:
+        return lines_of(file.read().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InvalidUpload("file: is not written in UTF-8") from error
 
 
 class LinesField(forms.CharField):

@@ -14,7 +14,7 @@ from annotation.questions.selectors import counting_places, label_type
 from learner.linear_model import LinearModel
 from learner.models import Evaluation, ModelRelease
 from learner.pools import features, selectors, starts
-from learner.pools.configuration import counted_places, places_of_model
+from learner.pools.configuration import counted_places, places_of_model, words_about_classes
 from learner.releases.evaluation import Outcomes, count_outcomes, f1_scores, measures, set_measures, sets_right
 
 
@@ -166,7 +166,12 @@ def _in_places(said: NDArray[Scalar], model: LinearModel, dataset: Dataset) -> N
 
 def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
-    table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
+    rows = known.values_list("row_number", "label", "text")
+    # What version 0 was made of measures nothing.
+    examples = {text for said in words_about_classes(dataset.project).values() for text in said.example_texts}
+    kept = [row[:2] for row in rows if not examples or " ".join((row[2] or "").split()) not in examples]
+    # A set that holds nothing else is measured as it is.
+    table = np.array(kept or [row[:2] for row in rows], dtype=np.int64)
     return features.open_features(dataset)[table[:, 0]], counted_places(dataset.project, table[:, 1])
 
 

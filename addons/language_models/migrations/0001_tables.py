@@ -1,6 +1,9 @@
 """Language models at work."""
 
+import uuid
+
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
 
 
@@ -9,6 +12,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("annotation", "0001_tables"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -44,6 +48,47 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("faults", 0), models.Q(("last_fault", ""), _negated=True), _connector="OR"),
                         name="language_models_fault_said",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="WordsDraft",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ("opening", models.UUIDField(blank=True, help_text="The project is not opened yet.", null=True)),
+                ("endpoint", models.CharField(max_length=40)),
+                ("model", models.CharField(max_length=200)),
+                ("classes", models.JSONField()),
+                ("question", models.TextField()),
+                ("guidelines", models.TextField(blank=True)),
+                ("examples", models.PositiveSmallIntegerField(help_text="Of each class.")),
+                ("found", models.JSONField(default=list, help_text="Pairs of a class and a text.")),
+                ("fault", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.project",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("project", None), ("opening", None), _connector="XOR"),
+                        name="language_models_draft_of_one",
                     )
                 ],
             },

@@ -123,6 +123,26 @@ def labels_of(
     return sorted_labels(cells)
 
 
+def examples_of(
+    file: BinaryIO, name: str, *, text: str, label: str, reading: Mapping[str, Any], maximum_bytes: int, most: int
+) -> list[tuple[str, str]]:
+    """Return the label and the text of the first `most` rows of each label of a public file of texts."""
+    file.seek(0)
+    taken: Counter[str] = Counter()
+    found: dict[tuple[str, str], None] = {}
+    seen = 0
+    for batch in Upload(file, name, _layout(reading, (text, label)), maximum_bytes=maximum_bytes).cells():
+        for said, known in zip(batch.columns[text], batch.columns[label], strict=True):
+            pair = str(known or "").strip(), " ".join(str(said or "").split())
+            if all(pair) and pair not in found and taken[pair[0]] < most:
+                found[pair] = None
+                taken[pair[0]] += 1
+        seen += len(batch.columns[text])
+        if seen > MOST_LABELLED:
+            break
+    return list(found)
+
+
 def sorted_labels(cells: Sequence[Any]) -> Labels:
     """Count the labels in some cells; spellings that differ in case, `_` or spaces alone are one class."""
     separator = next((mark for mark in SEPARATORS if _is_split_by(mark, cells)), "")

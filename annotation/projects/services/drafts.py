@@ -23,7 +23,7 @@ from annotation.choices.label_types.learning import not_learned
 from annotation.choices.label_types.rating import Rate
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.presets import PRESETS
-from annotation.data.readers.detection import DetectedFile, Labels, detect_file, labels_of
+from annotation.data.readers.detection import DetectedFile, Labels, detect_file, examples_of, labels_of
 from annotation.data.readers.images import FILE_NAME
 from annotation.data.services import datasets, mappings, shared_rows, uploads
 from annotation.data.services.drafts import UploadForecast, forecast_upload
@@ -43,6 +43,9 @@ PARTS = {POOL: DatasetRole.POOL, PUBLIC: DatasetRole.PUBLIC_TEST}
 # Larger pictures tell a small model no more.
 IMAGE_SIDE = 32
 MOST_COMPARED = 200_000
+# Of each class from the public file; and no line of words may be longer.
+EXAMPLES_TAKEN = 10
+LONGEST_LINE = 500
 # Kept for people to read, by the names of a mapping.
 OWNERS = ("id", "shown")
 KEYS = {"shown": "metadata"}
@@ -119,6 +122,43 @@ def assign_columns(*, draft: OpeningDraft, part: str, roles: Mapping[str, str], 
         _rename(draft, held, values)
     if "feature" in held["roles"].values() or "columns" in draft.typed:
         draft.typed["columns"] = _column_lines(draft)
+    _store(draft)
+
+
+def can_take_examples(draft: OpeningDraft) -> bool:
+    """Say whether the public file has texts with one class each."""
+    held = draft.files.get(PUBLIC)
+    if held is None or draft.typed.get("data_kind") != DataKind.TEXT or held.get("separator"):
+        return False
+    return bool(_columns_for("text", held) and _columns_for("label", held))
+
+
+def take_examples(*, draft: OpeningDraft) -> None:
+    """Put the first texts of each class of the public file among the words about the classes."""
+    held = draft.files[PUBLIC]
+    with draft.public.open() as file:
+        found = examples_of(
+            cast("BinaryIO", file),
+            held["name"],
+            text=_columns_for("text", held)[0],
+            label=_columns_for("label", held)[0],
+            reading=held["reading"],
+            maximum_bytes=site.UPLOAD_MAX_BYTES,
+            most=EXAMPLES_TAKEN,
+        )
+    # Braces would stand for alternatives, and a longer line is refused.
+    plain = [(held["values"].get(name, name), text) for name, text in found if not {"{", "}"} & set(text)]
+    lines = [line for name, text in plain if len(line := f'{name}: "{text}"') <= LONGEST_LINE]
+    add_words(draft=draft, lines=lines, source=gettext("taken from {file}").format(file=held["name"]))
+
+
+def add_words(*, draft: OpeningDraft, lines: Iterable[str], source: str = "") -> None:
+    """Put lines behind the words about the classes, and who wrote them behind those who wrote the others."""
+    typed = draft.typed
+    before = [line.strip() for line in str(typed.get("class_descriptions", "")).splitlines() if line.strip()]
+    typed["class_descriptions"] = "\n".join(dict.fromkeys([*before, *lines]))
+    sources = [part for part in (typed.get("words_source"), source) if part]
+    typed["words_source"] = "; ".join(dict.fromkeys(sources))
     _store(draft)
 
 

@@ -14,11 +14,12 @@ from django.views.decorators.cache import never_cache
 
 from annotation.budget import charges, words
 from annotation.budget.forms import MembershipForm
+from annotation.choices.form_fields import lines_in_file
 from annotation.choices.presets import PRESETS
 from annotation.data.forms import ENCODINGS
-from annotation.data.readers.detection import DetectedFile
+from annotation.data.readers.detection import DetectedFile, language_of
 from annotation.errors import AnnotationError, DraftGone, InvalidUpload
-from annotation.models import Project
+from annotation.models import DataKind, Project
 from annotation.models.imports import OpeningDraft
 from annotation.people.identity import note_about, note_nothing, person_of
 from annotation.projects import protection_words
@@ -26,6 +27,9 @@ from annotation.projects.forms import drafts as pages
 from annotation.projects.forms.opening import ChoosingForm
 from annotation.projects.services import drafts
 from annotation.wording import localized
+
+# The sentence network and the table made from it were trained on English texts.
+ENCODED_LANGUAGE = "en"
 
 
 @never_cache
@@ -70,7 +74,7 @@ def opening(request: HttpRequest, draft_id: str) -> HttpResponse:
 
 def _change(request: HttpRequest, draft: OpeningDraft) -> HttpResponse:
     asked = set(pages.draft_form(PRESETS[draft.preset], draft.typed).fields)
-    problems = _keep(request, draft)
+    problems = keep_typed(request, draft)
     new = set(pages.draft_form(PRESETS[draft.preset], draft.typed).fields) - asked
     # Without JavaScript a new choice brings settings that nobody has seen yet.
     unseen = "shown" in request.POST and new
@@ -126,7 +130,7 @@ def _bring(form: Any, draft: OpeningDraft, files: Mapping[str, Any]) -> bool:
     return not form.errors
 
 
-def _keep(request: HttpRequest, draft: OpeningDraft) -> list[str]:
+def keep_typed(request: HttpRequest, draft: OpeningDraft) -> list[str]:
     """Keep what was sent, and return what is wrong with a file that came with it."""
     sent = request.POST
     form = pages.draft_form(PRESETS[draft.preset], draft.typed)
@@ -144,6 +148,14 @@ def _keep(request: HttpRequest, draft: OpeningDraft) -> list[str]:
         form = pages.draft_form(PRESETS[preset], typed)
         typed |= {name: sent[name] for name in form.fields if name in sent and name not in typed}
     drafts.change_draft(draft=draft, preset=preset, typed=typed)
+    try:
+        if "words_file" in request.FILES:
+            given = request.FILES["words_file"]
+            drafts.add_words(draft=draft, lines=lines_in_file(given))
+        if "take_examples" in sent and drafts.can_take_examples(draft):
+            drafts.take_examples(draft=draft)
+    except InvalidUpload as error:
+        return [localized(str(error))]
     brought = pages.FilesForm(sent, request.FILES)
     brought.is_valid()
     brought.errors.pop(drafts.POOL, None)
@@ -226,9 +238,22 @@ def _page(
         "agreed": charges.token_of(rehearsal.charge) if rehearsal and rehearsal.charge else "",
         "problems": [*(problems or []), *([localized(rehearsal.problem)] if rehearsal and rehearsal.problem else [])],
         "complete": complete,
+        "other_language": _other_language(draft),
+        "can_take_examples": drafts.can_take_examples(draft),
     }
     status = 422 if wrong or problems else 200
     return render(request, "annotation/projects/opening.html", context, status=status)
+
+
+def _other_language(draft: OpeningDraft) -> str:
+    """Return the name of the language of the texts or the words where the encoder does not know it."""
+    if draft.typed.get("data_kind", DataKind.TEXT) != DataKind.TEXT:
+        return ""
+    lines = str(draft.typed.get("class_descriptions", "")).splitlines()
+    said = language_of([line.partition(":")[2] for line in lines])
+    found = [*(drafts.look_at(draft, part).language for part in draft.files), said]
+    other = next((code for code in found if code not in ("", ENCODED_LANGUAGE)), "")
+    return _(get_language_info(other)["name"]) if other else ""
 
 
 def _part(draft: OpeningDraft, part: str, form: ChoosingForm) -> dict[str, Any]:

@@ -28,6 +28,7 @@ UNNOTED: Mapping[str, str] = {
     "annotation:review": "whoever looks leases a question; the review says who and until when",
     "annotation:open_beside": "what is prepared waits for the person who asked for it",
     "annotation:new_project": "what is prepared waits for the person who brought it",
+    "language_models:draft_for_opening": "what is prepared waits for the person who asked for it",
     "annotation:mails": "what a person wants to be told by mail, of no project",
     "annotation:crowd_start": "the participation says when; who it is nobody may know",
     "annotation:crowd_done": "the participation says when it was complete",

@@ -9,11 +9,13 @@ import pytest
 import schemathesis
 from django.contrib.auth.models import Group, Permission
 from django.db.models.functions import Now
+from django.utils import timezone
 from hypothesis import Phase, given
 from hypothesis import seed as seeded
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
+from addons.language_models.models import WordsDraft
 from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.choices.classes import FurtherClass
 from annotation.data.services import exports, forgetting
@@ -101,6 +103,7 @@ def own_counter(settings, tmp_path, monkeypatch) -> None:
     # No worker runs, so that nobody asks it anything.
     settings.PROLIFIC_URL = "http://127.0.0.1:9"
     settings.WEBHOOK_HOSTS = ["hooks.example"]
+    settings.LANGUAGE_MODELS = {"ours": ("http://127.0.0.1:9/", "small", "")}
     settings.POOL_SOURCES = ["file:///srv/lake"]
 
 
@@ -150,6 +153,10 @@ class Waiting:
     def upload(self) -> Any:
         Job.objects.filter(project=self.gated, kind="gate").update(state="failed", error="no", finished_at=Now())
         return self.gated.datasets.get()
+
+    def draft(self, project: Any, person: Any) -> WordsDraft:
+        shown = {"endpoint": "ours", "model": "small", "classes": ["a"], "question": "?", "examples": 1}
+        return WordsDraft.objects.create(owner=person, project=project, ended_at=timezone.now(), **shown)
 
     def delivery(self, project: Any) -> WebhookDelivery:
         made = Webhook.objects.create(project=project, url="https://hooks.example/", events=["round"], salt=b"s")
@@ -207,6 +214,7 @@ class Site:
             "request_id": self.wished,
             "kind": lambda: self.waiting.kind_in(operation.path),
             "work_id": lambda: self.waiting.id_in(operation.path),
+            "words_id": lambda: str(self.waiting.draft(self.project, self.person).pk),
             "webhook_id": lambda: str(self.waiting.delivery(self.project).webhook_id),
             "delivery_id": lambda: str(self.waiting.delivery(self.project).pk),
             "dataset_id": lambda: str(
@@ -411,6 +419,7 @@ class Site:
             "/comparison": {"beside": None},
             "/endorse": {"reason": "the test set is old"},
             "/exports": {"format": "csv"},
+            "/words-drafts": {"endpoint": "ours"},
             "/webhooks": {"url": "https://hooks.example/", "events": ["round"]},
             "/webhooks/{webhook_id}": {"events": ["release"]},
         }

@@ -72,6 +72,8 @@ ROUTES = {
     "learner:plan": "simulate_plan",
     "learner:preview_forget": "preview_forgetting_of",
     "learner:retire": "retire_model",
+    "language_models:draft_for_project": "draft_words",
+    "language_models:words_draft": "change_configuration",
     "webhooks:webhooks": "add_webhook",
     "operations:cancel": "stop_work",
     "operations:send_again": "send_work_again",
@@ -84,6 +86,7 @@ WITHOUT = {
     "annotation:revoke_token": TOKENS,
     "annotation:tokens": TOKENS,
     "first_account": NO_TOKEN_YET,
+    "language_models:draft_for_opening": DRAFT,
     "learner:draft_plan": DRAFT,
 }
 # Files that pages give away, and the numbers that they show one person.

@@ -52,7 +52,7 @@ def test_the_model_is_shown_names_question_and_guidelines_and_nothing_else(serve
         ]
         assert wanted == f"Write 2 examples of the class {name}."
     given = set(inspect.signature(draft_examples).parameters)
-    assert given == {"endpoint", "classes", "question", "guidelines", "examples", "hosts", "local", "seconds"}
+    assert given == {"endpoint", "classes", "question", "guidelines", "examples", "hosts", "local", "seconds", "ends"}
 
 
 def test_a_model_that_is_away_is_one_sentence(server):
