@@ -66,7 +66,7 @@ class Shape:
     row, `intercept_scaling` the constant column beside it; `prior` is a released model to start from. Under the
     adjacency "null" epsilon is meant for a record left out, under "replace" for one answer replaced by another.
     `answers` says how answers are randomised before anything learns from them; `open_answers` that they are declared
-    not to be secret.
+    not to be secret; `has_examples` that the owner wrote examples of every class.
     """
 
     classes: list[int]
@@ -77,6 +77,7 @@ class Shape:
     answers: AnswersEvent | None = None
     open_answers: bool = False
     labels_per_record: int = 1
+    has_examples: bool = False
 
 
 @dataclass(frozen=True)

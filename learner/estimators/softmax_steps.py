@@ -49,6 +49,8 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
         The neighbours for which epsilon is meant.
     prior : LinearModel, optional
         A public or released model to start from; it changes neither noise nor price.
+    from_examples : bool
+        Whether the first of all priors was fitted to examples of every class: it then starts at its whole length.
     random_state : None, int, numpy.random.Generator or RandomSource
         None draws from the operating system. A seed makes a simulation without any guarantee.
 
@@ -78,6 +80,7 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
     intercept_scaling: float = 0.2
     adjacency: Adjacency = "null"
     prior: LinearModel | None = None
+    from_examples: bool = False
     random_state: RandomSource | np.random.Generator | int | None = None
 
     fit_intercept = True
@@ -115,6 +118,7 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
             "row_norm": self._row_norm,
             "intercept_scaling": float(self.intercept_scaling),
             "prior": prior_weights(self.prior),
+            "from_examples": self.from_examples,
         }
 
     def _check_parameters(self) -> None:
@@ -158,4 +162,5 @@ class SoftmaxSteps(GaussianChoice):
             classes=shape.classes,
             norm_bound=shape.norm_bound,
             prior=shape.prior,
+            from_examples=shape.has_examples,
         )

@@ -120,6 +120,7 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
         answers=answers_event_of(project),
         open_answers=answers_are_open(project),
         labels_per_record=project.labels_per_record,
+        has_examples=enough_examples(learned_classes(project), words_about_classes(project)),
     )
     return estimator_choice_of(project).estimator(shape)
 

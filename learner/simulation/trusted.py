@@ -79,6 +79,7 @@ class TrustedSettings:
     values: Mapping[str, Any]
     n_classes: int
     in_series: bool
+    has_examples: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, str], *, n_classes: int, data_kind: str = "text") -> Self:
@@ -179,7 +180,8 @@ class TrustedSettings:
     ) -> PrivateEstimator:
         choice = cast(type[EstimatorChoice], _chosen(Kind.ESTIMATOR, self.values))
         priced = choice.of({**self.values, **dict(zip(PRICES, (epsilon, delta), strict=True))})
-        shape = Shape(list(range(self.n_classes)), 1.0, INTERCEPT_SCALING, prior)
+        classes = list(range(self.n_classes))
+        shape = Shape(classes, 1.0, INTERCEPT_SCALING, prior, has_examples=self.has_examples)
         estimator = priced.estimator(shape).set_params(**parameters)
         return estimator if start is None or not choice.picks else PickedFit(estimator, start)
 
@@ -275,8 +277,6 @@ def rounds(
     return found
 
 
-# Names alone are worth leaning on while a class has few labels: a public rule, by the planned number of them.
-MOST_LABELS_BESIDE_NAMES = 50
 # Beyond so many labels times classes the baseline is fitted for a few seeds only: it hardly moves any more.
 LARGE_BASELINE, FEW_SEEDS = 20_000, 3
 IMAGE_SIDE = 8
@@ -343,12 +343,12 @@ class Play:
             rng = SimulationRandom(1_000_003 * seed + labels)
             if not suited.in_series:
                 secret = np.flatnonzero(rng.generator.random(self.task.n_records) < rate)
-                project.append([self._private(suited, secret, rate, rng, labels)])
+                project.append([self._private(suited, secret, rate, rng)])
             else:
                 made, secret = self.series(suited, rng, labels)
                 project.append(made)
             shown = rng.generator.permutation(self.task.n_records)[:labels]
-            random.append(self._private(suited.one_of_several(), shown, 1.0, rng, labels))
+            random.append(self._private(suited.one_of_several(), shown, 1.0, rng))
             if not (large and len(clear) >= FEW_SEEDS):
                 strength = strength or strength_of(*self._labelled(secret[:MOST_TUNED]))
                 clear.append(clear_answers(*self._labelled(secret), self.test, strength))
@@ -373,18 +373,12 @@ class Play:
         return made, pool[np.concatenate(asked)]
 
     def _private(
-        self, settings: TrustedSettings, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int
+        self, settings: TrustedSettings, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom
     ) -> AnswerArray:
-        estimator = settings.training(rate, prior=self._prior_for(labels), rng=rng)
+        estimator = settings.training(rate, prior=self.prior, rng=rng)
         settings.event(estimator, rate=rate, n_features=self.rows.shape[1])
         model = fitted_model(estimator, self.rows[chosen], self.task.labels[chosen], classes=self.task.classes)
         return model.leaders(model.decision_function(self.test)).astype(np.int64)
-
-    def _prior_for(self, labels: int) -> LinearModel | None:
-        """Return what to lean on: always what was described, bare names only beside few labels."""
-        if has_examples(self.task) or labels <= MOST_LABELS_BESIDE_NAMES * len(self.task.classes):
-            return self.prior
-        return None
 
     def _labelled(self, chosen: NDArray[np.intp]) -> tuple[Array, AnswerArray]:
         rows, places = self.examples
@@ -394,7 +388,8 @@ class Play:
 def settings_of(task: SimulationTask) -> TrustedSettings:
     """Return the recipe of a task: what is planned for its classes, with its own settings in their place."""
     kind = "text" if task.rows is None else "table" if task.rows.ndim == 2 else "image"
-    return TrustedSettings.of(task.settings, n_classes=len(task.classes), data_kind=kind)
+    found = TrustedSettings.of(task.settings, n_classes=len(task.classes), data_kind=kind)
+    return replace(found, has_examples=has_examples(task))
 
 
 def encoded_records(task: SimulationTask, settings: TrustedSettings) -> tuple[Array, Array]:
