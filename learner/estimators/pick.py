@@ -1,5 +1,6 @@
 """Choice between a private fit and the model before it, by noisy counts of right answers."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Self, cast
@@ -27,6 +28,11 @@ SHARE: Final = 0.1
 # Of the ratio of sensitivity to noise, kept for the grid of the counts and for rounding; and of an epsilon.
 ROUNDING: Final = 1e-6
 PRICE_ROUNDING: Final = 1e-9
+# A fit that starts from examples of every class gets about so many more of its own rows right than of others, by the
+# root of their number: .66 to .87 of 180 to 2,000 labels, on 73 intents of CLINC with five and ten examples and on
+# SLURP 18 with ten. Two classes have fewer weights to fit, and hardly any of it.
+FLATTERY: Final = 0.75
+FEWEST_FLATTERED: Final = 3
 
 
 @dataclass(eq=False)
@@ -106,7 +112,16 @@ class PickedFit:
         made = inner.transcript_
         public = {"program": made.program, "fit": made.parameters, "bar": bar_of(event)}
         public |= {"coef": before.coef, "intercept": before.intercept, "multiclass": before.multiclass}
-        return public | {"fit_multiclass": inner.multiclass}
+        return public | {"fit_multiclass": inner.multiclass, "flattery": PickedFit._flattery(inner)}
+
+    @staticmethod
+    def _flattery(inner: PrivateEstimator) -> float:
+        """Return by how many rows a fit looks better on its own rows than it is, from its noisy count of them."""
+        declared = inner.get_params()
+        if not declared.get("from_examples") or len(declared["classes"]) < FEWEST_FLATTERED:
+            return 0.0
+        counted = next(answer for query, _bound, _scale, answer in inner.transcript_.answers if query == "count")
+        return FLATTERY * math.sqrt(max(float(counted[0]), 0.0))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return self.estimator.get_params(deep)

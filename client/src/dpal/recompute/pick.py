@@ -17,13 +17,18 @@ def picked(parameters: Mapping[str, Any], fitted: Weights, session: Session) -> 
     before = Weights(parameters["coef"], parameters["intercept"], str(parameters["multiclass"]))
     candidates = weights_between(before, fitted)
     answer = session.ask("right_answers", [(each.coef, each.intercept) for each in candidates])
-    return candidates[place_of(answer, float(parameters["bar"]))]
+    return candidates[place_of(answer, float(parameters["bar"]), flattery=float(parameters["flattery"]))]
 
 
-def place_of(answer: Array, bar: float) -> int:
+def place_of(answer: Array, bar: float, *, flattery: float = 0.0) -> int:
+    """Return the place of the candidate that is ahead by more than the bar; of a bar of 0 the one that was drawn.
+
+    By `flattery` rows the fit looks better on its own rows than on others, and a candidate on the way by its part.
+    """
     if not bar:
         return int(answer[0])
-    return int(answer.argmax()) + 1 if answer.max() > bar else 0
+    ahead = answer - flattery * np.array(GRID[len(GRID) - len(answer) :])
+    return int(ahead.argmax()) + 1 if ahead.max() > bar else 0
 
 
 def weights_between(before: Weights, fitted: Weights) -> list[Weights]:
