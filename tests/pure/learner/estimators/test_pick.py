@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpal.recompute import recompute
-from dpal.recompute.pick import weights_between
+from dpal.recompute.pick import place_of, weights_between
 from dpal.recompute.transcript import Transcript, Weights
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.pick import PickedFit
@@ -116,3 +116,16 @@ def test_of_two_classes_one_vector_speaks_for_the_second():
     estimator = PrivateSoftmaxSteps(4.0, classes=[0, 1], prior=wrong, random_state=SimulationRandom(1))
     picked = PickedFit(estimator, wrong).fit(X, y)
     assert float((((X @ picked.coef_[0] + picked.intercept_[0]) > 0) == y).mean()) > 0.9
+
+
+def test_a_fit_is_not_flattered_by_its_own_rows():
+    """What a fit gets right of its own rows alone is counted out, of each candidate its part."""
+    answer = np.array([5.0, 9.0, 12.0, 14.0])
+    assert place_of(answer, 4.0) == 4
+    assert place_of(answer, 4.0, flattery=10.0) == 3
+    assert place_of(answer, 4.0, flattery=14.0) == 0
+    X, y = rows_of(np.random.default_rng(3), 400)
+    for examples, expected in ((True, 0.75 * 20), (False, 0.0)):
+        fitted = PickedFit(PrivateSoftmaxSteps(classes=CLASSES, from_examples=examples, random_state=1), GOOD).fit(X, y)
+        assert fitted.transcript_.parameters["flattery"] == pytest.approx(expected, rel=0.1)
+        assert np.array_equal(recompute(fitted.transcript_).coef, fitted.coef_)
