@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.models import Role
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.permission_scene import PEOPLE, as_letters, as_row, letter, named_patterns
 
@@ -166,8 +167,7 @@ def test_the_sign_in_library_lets_in_whom_its_rows_say(clients) -> None:
 
 def test_no_page_of_the_sign_in_library_shows_somebody_else() -> None:
     other = make_user("somebody-else", email="else@example.org")
-    own = Client(raise_request_exception=False)
-    own.force_login(make_user("person"))
+    own = browser_of(make_user("person"), raise_request_exception=False)
     for name, pattern in named_patterns(get_resolver().url_patterns):
         if not name.startswith(OWN_ACCOUNT):
             continue

@@ -13,6 +13,7 @@ from annotation.questions.services import flags, guidelines, labels, queue
 from annotation.review import services as comparing
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
+from tests.clients import browser_of
 from tests.factories import (
     add_members,
     answer_once,
@@ -53,9 +54,7 @@ def english_in(html: str) -> set[str]:
 
 
 def german(person: User) -> Client:
-    client = Client(HTTP_ACCEPT_LANGUAGE="de")
-    client.force_login(person)
-    return client
+    return browser_of(person, HTTP_ACCEPT_LANGUAGE="de")
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from annotation.work.services.tokens import Scope
 from dpal_site.celery import app as celery_app
 from learner.releases.artifacts import files as artifacts
 from privacy.wording import message_of
+from tests.clients import browser_of
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_records, make_user, open_preset, receive_upload
 from tests.permission_rows import PAGES
@@ -76,9 +77,7 @@ def looked_at(send):
 
 
 def logged_in(user):
-    client = Client(raise_request_exception=False)
-    client.force_login(user)
-    return client
+    return browser_of(user, raise_request_exception=False)
 
 
 # --- the server asks an address a visitor chose

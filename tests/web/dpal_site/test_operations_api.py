@@ -8,7 +8,7 @@ from annotation.models.history import Action
 from annotation.work.services import broker as broker_service
 from dpal_site.operations import checks
 from tests.factories import make_project, make_user, open_records
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -23,6 +23,7 @@ from annotation.projects.services import opening
 from privacy.ledger import services as ledger
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -243,8 +244,7 @@ class TestAppointingManagers:
     def test_by_the_page_of_people_it_waits_for_another_manager(
         self, project: Project, asking: User, second: User, double: User
     ) -> None:
-        client = Client()
-        client.force_login(asking)
+        client = browser_of(asking)
         sent = {"username": double.username, "role": "manager"}
         waiting = reverse("annotation:limit_requests", args=[project.slug])
         assert client.post(reverse("annotation:people", args=[project.slug]), sent)["Location"] == waiting

@@ -4,14 +4,12 @@ import csv
 import io
 import json
 import zipfile
-from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.files.base import ContentFile
 from django.db import connection, transaction
-from django.test import Client
 from django.urls import reverse
 
 from annotation.data.readers.checks import OWNER_TOO_LONG
@@ -23,8 +21,8 @@ from annotation.models import Dataset, Project, Query, Record, Role
 from annotation.projects.services.kinds import change_kind
 from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import browser_of, program_of
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, receive_upload
 from tests.pure.annotation.data.readers.test_parsers import archive, png
@@ -123,14 +121,12 @@ def test_an_annotator_reads_them_and_every_file_gives_them_back():
     imported(project, delimited(), "rows.csv")
     (person,) = make_annotators(project, 1)
     held = asked(project, person)
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     page = client.get(reverse("annotation:label", args=[project.slug])).content.decode()
     assert "T-1" in page
     assert "https://example.org/1" in page
     assert "T-2" not in page
-    _, secret = tokens.create_token(user=person, name="t", scopes=[Scope.LABELS_WRITE], lifetime=timedelta(days=1))
-    claimed = Client(headers={"Authorization": f"Bearer {secret}"}).post(f"/api/v1/projects/{project.slug}/assignments")
+    claimed = program_of(person, Scope.LABELS_WRITE).post(f"/api/v1/projects/{project.slug}/assignments")
     assert (claimed.json()["owner_id"], claimed.json()["metadata"]) == ("T-1", dict(KEPT[0]["columns"]))
     labels.submit_label(assignment=held, choice=0)
 
@@ -186,10 +182,8 @@ def test_a_manager_reads_and_finds_them_where_the_record_may_be_read():
     held = asked(project, person)
     manager = make_user("manager")
     add_members(project, manager, role=Role.MANAGER)
-    client = Client()
-    client.force_login(manager)
-    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.LABELS_READ], lifetime=timedelta(days=1))
-    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = browser_of(manager)
+    program = program_of(manager, Scope.LABELS_READ)
     pages = [
         reverse("annotation:questions", args=[project.slug]),
         reverse("annotation:question", args=[project.slug, held.query_id]),

@@ -2,13 +2,11 @@
 
 import io
 import threading
-from datetime import timedelta
 
 import numpy as np
 import pytest
 from django.core.files import File
 from django.db import close_old_connections, connection
-from django.test import Client
 from django.urls import reverse
 
 from annotation.data.services import datasets, import_parts, shared_rows, streams
@@ -16,11 +14,11 @@ from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import Dataset, DatasetState, Job, Record, RecordPost
 from annotation.models.imports import ImportPart
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal.reading import sources
 from privacy.ledger.models import LedgerEntry
 from tests import learning, streaming
+from tests.clients import browser_of, program_of
 from tests.factories import add_members, make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -175,18 +173,14 @@ class TestBehindAGate:
             *(reverse(name, args=[crowd.slug]) for name in ("learner:dashboard", "annotation:budget")),
         ]
         for person in (engineer, annotator, other, owner):
-            web = Client()
-            web.force_login(person)
+            web = browser_of(person)
             answers = [web.get(page) for page in pages]
             said = ["shares rows" in answer.content.decode() for answer in answers]
             assert said == [person == owner] * 2 + [False] * 2, person
             assert [answer.status_code for answer in answers[:2]] == [200 if person in (other, owner) else 404] * 2
         listing = reverse("api:list_datasets", args=[crowd.slug])
         for person in (other, owner):
-            _, secret = tokens.create_token(
-                user=person, name="script", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1)
-            )
-            listed = Client(headers={"Authorization": f"Bearer {secret}"}).get(listing).json()
+            listed = program_of(person, Scope.DATASETS_WRITE).get(listing).json()
             assert ("shares rows" in str(listed)) == (person == owner)
             assert "told why" in listed[0]["job"]["error"]
 

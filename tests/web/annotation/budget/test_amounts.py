@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +24,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.models import AccountUnit
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import add_members, make_account, make_project, make_user
 from tests.programs import Program
 
@@ -100,8 +100,7 @@ def test_the_lines_of_a_statement_add_up_to_what_is_spent():
     for part in (7, 11, 13):
         event = MinibatchSgdEvent(part / 3, 3)
         ledger.reserve(account=project.pool_account, event=event, purpose="a test", key=uuid4())
-    client = Client()
-    client.force_login(engineer)
+    client = browser_of(engineer)
     page = html.unescape(client.get(reverse("annotation:statement", args=[project.slug])).content.decode())
     cells = re.findall(r'data-label="ε">([\d.]+)<', page)
     assert len(cells) >= 3

@@ -18,7 +18,6 @@ from django.utils import timezone
 
 from annotation.budget.words import how_words
 from annotation.models import Project, Role
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import (
     BernoulliScreenEvent,
@@ -29,6 +28,7 @@ from privacy.accounting.events import (
 )
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
+from tests.clients import browser_of, program_of
 from tests.factories import add_members, make_account, make_project, make_records
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_counter")]
@@ -51,14 +51,8 @@ def spend(account: BudgetAccount, event=SCREEN, **words: str):
     return reservation
 
 
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def lines_of(user: User, project: Project, **query: object) -> list:
-    response = client_of(user).get(reverse("annotation:statement", args=[project.slug]), query)
+    response = browser_of(user).get(reverse("annotation:statement", args=[project.slug]), query)
     assert response.status_code == 200
     return list(response.context["page"].lines)
 
@@ -142,7 +136,7 @@ def test_lines_are_found(project: Project, manager: User) -> None:
     assert numbers(entry=2) == [2]
     # A release's card names the entry that settled an operation: that is its line, which says so.
     assert numbers(entry=3) == [2]
-    page = client_of(manager).get(reverse("annotation:statement", args=[project.slug]), {"entry": 3})
+    page = browser_of(manager).get(reverse("annotation:statement", args=[project.slug]), {"entry": 3})
     assert "Settled as #3." in page.content.decode()
     assert numbers(entry=3, account=project.pool_account_id) == [2]
     assert numbers(entry=7) == []
@@ -158,7 +152,7 @@ def test_a_long_statement_comes_in_pages_at_the_same_price(
 ) -> None:
     for number in range(52):
         ledger.reserve(account=project.pool_account, event=SCREEN, purpose=f"no {number}", key=uuid4())
-    client, address = client_of(manager), reverse("annotation:statement", args=[project.slug])
+    client, address = browser_of(manager), reverse("annotation:statement", args=[project.slug])
     with django_assert_max_num_queries(15):
         first = client.get(address, {"about": ""})
     assert [line.sequence for line in first.context["page"].lines] == list(range(53, 3, -1))
@@ -172,7 +166,7 @@ def test_a_long_statement_comes_in_pages_at_the_same_price(
 
 def test_the_page_shows_the_verdict_when_asked(project: Project, manager: User) -> None:
     spend(project.pool_account)
-    client, address = client_of(manager), reverse("annotation:statement", args=[project.slug])
+    client, address = browser_of(manager), reverse("annotation:statement", args=[project.slug])
     assert "was computed again" not in client.get(address).content.decode()
     page = client.get(address + "?check").content.decode()
     assert "sound. Every cost, total and hash of 3 entries was computed again." in page
@@ -235,7 +229,7 @@ def spent(manager: User) -> Project:
 def test_the_chain_is_verified_from_the_document_alone_by_the_printed_program(
     spent: Project, manager: User, tmp_path: Path
 ) -> None:
-    document = document_of(client_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
+    document = document_of(browser_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
     program = checker(tmp_path)
     heads = [account["chain_head"] for account in document["accounts"]]
     assert verdict_of(program, document, *heads) == (0, "sound: 12 entries of 2 accounts\n")
@@ -248,7 +242,7 @@ def test_the_chain_is_verified_from_the_document_alone_by_the_printed_program(
 
 
 def test_the_document_says_what_the_command_says(spent: Project, manager: User, capsys) -> None:
-    document = document_of(client_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
+    document = document_of(browser_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
     capsys.readouterr()
     call_command("audit_ledger", "--json", scope=spent.pool_account.scope)
     verdict, counter = (json.loads(line) for line in capsys.readouterr().out.splitlines())
@@ -257,8 +251,7 @@ def test_the_document_says_what_the_command_says(spent: Project, manager: User, 
 
 
 def machine(user: User) -> Client:
-    _, secret = tokens.create_token(user=user, name="t", scopes=[Scope.LEDGER_READ], lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"})
+    return program_of(user, Scope.LEDGER_READ)
 
 
 def test_rest_lists_accounts_and_entries_in_pages(spent: Project, manager: User) -> None:

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from annotation.models.history import Action
 from tests.factories import make_manager, make_project
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -1,7 +1,6 @@
 """A project that is opened as one of a population's: on the page, or by REST."""
 
 import json
-from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -10,11 +9,10 @@ from django.urls import reverse
 
 from annotation.models import Project
 from annotation.projects.services import opening
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from privacy.errors import UnsoundCombination
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
+from tests.clients import browser_of, program_of
 from tests.factories import make_user, open_population
 from tests.openings import look, open_by, sent_by
 
@@ -32,9 +30,7 @@ def owner():
 
 @pytest.fixture
 def client(owner) -> Client:
-    client = Client()
-    client.force_login(owner)
-    return client
+    return browser_of(owner)
 
 
 def opened(owner, name="Patients", **terms):
@@ -137,8 +133,7 @@ def test_opening_and_joining_are_one_transaction(owner):
 
 def test_rest_opens_a_project_inside_a_population_or_not_at_all(owner):
     opened(owner), opened(owner, "Notes", unit="record"), opened(make_user("somebody else"), "Foreign")
-    _, secret = tokens.create_token(user=owner, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    rest = Client(headers={"Authorization": f"Bearer {secret}"})
+    rest = program_of(owner)
 
     def post(preset: str, **changes: object):
         settings = {"name": "Calls", "question": "Which?", "classes": ["a", "b"], **changes.pop("settings", {})}

@@ -22,6 +22,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.auditor.statement import StatementRefused, audit_statement
 from privacy.ledger.checkpoints import site_key
 from privacy.ledger.models import EntryKind
+from tests.clients import browser_of
 from tests.counting import new_counter
 from tests.factories import make_account, make_project, open_population
 from tests.owning import without_rules
@@ -53,8 +54,7 @@ def spend(project, times=1):
 
 
 def statement_of(owner, population) -> bytes:
-    client = Client()
-    client.force_login(owner)
+    client = browser_of(owner)
     answer = client.get(reverse("annotation:population_statement", args=[population.slug]))
     return b"".join(answer.streaming_content)
 

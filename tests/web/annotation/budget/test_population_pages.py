@@ -1,32 +1,23 @@
 """Pages and routes of populations, as their managers use them."""
 
 import json
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Permission
-from django.test import Client
 from django.urls import reverse
 
 from annotation.budget import services
 from annotation.models import Role
 from annotation.models.limits import LimitRequest
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from privacy.accounting.events import OutputPerturbationEvent
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
+from tests.clients import browser_of, program_of
 from tests.factories import add_members, make_project, make_user, open_population
 
 pytestmark = pytest.mark.django_db
 RELEASE = OutputPerturbationEvent(10.0, 0.3, 5, 1e-6)
-
-
-def browser(user):
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture
@@ -58,7 +49,7 @@ def page(client, population):
 
 
 def test_the_walk_of_a_population(owner, second, project):
-    mine, hers = browser(owner), browser(second)
+    mine, hers = browser_of(owner), browser_of(second)
     made = mine.post(
         reverse("annotation:new_population"),
         {
@@ -97,28 +88,27 @@ def test_the_walk_of_a_population(owner, second, project):
     mine.post(reverse("annotation:population_managers", args=[population.slug]), {"manager": "third", "reason": "r"})
     appointed = LimitRequest.objects.latest("pk")
     hers.post(reverse("annotation:decide_population", args=[population.slug, appointed.pk]), {"decision": "approve"})
-    assert page(browser(third), population).status_code == 200
-    assert b"Patients" in browser(third).get(reverse("annotation:populations")).content
+    assert page(browser_of(third), population).status_code == 200
+    assert b"Patients" in browser_of(third).get(reverse("annotation:populations")).content
     budget = mine.get(reverse("annotation:budget", args=["notes"])).content.decode()
     assert "In the population Patients: " in budget
 
 
 def test_nobody_else_sees_a_population(population, project):
-    assert b"Patients" not in browser(make_user()).get(reverse("annotation:populations")).content
+    assert b"Patients" not in browser_of(make_user()).get(reverse("annotation:populations")).content
 
 
 def test_only_ones_own_projects_outside_can_be_chosen(owner, population, project):
     make_project(slug="foreign")
-    form = page(browser(owner), population).context["join"]
+    form = page(browser_of(owner), population).context["join"]
     assert [each.slug for each in form.fields["project"].queryset] == ["notes"]
     services.add_project(population=population, project=project, records_per_person=1, actor=owner)
-    form = page(browser(owner), population).context["join"]
+    form = page(browser_of(owner), population).context["join"]
     assert not form.fields["project"].queryset
 
 
 def test_the_walk_by_rest(owner, second, project):
-    _, secret = tokens.create_token(user=owner, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(owner)
 
     def post(address: str, body: dict[str, object]):
         return client.post(f"/api/v1/{address}", json.dumps(body), content_type="application/json")

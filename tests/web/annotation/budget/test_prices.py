@@ -1,13 +1,11 @@
 """Whatever a person presses that has something charged names its price first, and asks once."""
 
 import re
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -18,7 +16,7 @@ from annotation.data.services import datasets
 from annotation.gates import services as gates
 from annotation.models import Dataset, Job, WorkState
 from annotation.projects.services import opening
-from annotation.work.services import attempts, tokens
+from annotation.work.services import attempts
 from annotation.work.services.history import UNNOTED
 from annotation.work.services.tokens import Scope
 from learner.models import Round, TrainingRun
@@ -27,6 +25,7 @@ from learner.rounds.services import loop
 from privacy.accounting.units import epsilon_to_nano
 from privacy.ledger.models import LedgerEntry
 from tests import learning
+from tests.clients import browser_of, program_of
 from tests.factories import make_user, receive_upload
 from tests.programs import Program
 
@@ -112,9 +111,7 @@ def crowd(owner):
 
 @pytest.fixture
 def web(owner):
-    client = Client()
-    client.force_login(owner)
-    return client
+    return browser_of(owner)
 
 
 def words(cost):
@@ -201,10 +198,7 @@ class TestUploads:
         assert words(prices.round_price(experts)) == most
 
     def test_a_program_is_told_and_may_name_its_most(self, crowd, owner):
-        _, secret = tokens.create_token(
-            user=owner, name="upload", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1)
-        )
-        program = Client(headers={"Authorization": f"Bearer {secret}"})
+        program = program_of(owner, Scope.DATASETS_WRITE)
         price = charges.gate_charge(crowd)
         address = reverse("api:upload_dataset", args=[crowd.slug])
         fields = {"role": "pool", "text_column": "text", "contributor_column": "who", "confirm_few": "true"}

@@ -5,7 +5,7 @@ from annotation.gates import services as gates
 from annotation.gates.comparison import own_settings
 from tests import learning
 from tests.factories import make_account, make_records, make_user
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

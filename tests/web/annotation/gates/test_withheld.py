@@ -1,5 +1,4 @@
 import logging
-from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -14,12 +13,11 @@ from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
 from annotation.people.services import members
 from annotation.projects.services import opening
-from annotation.work.services import interruptions, tokens
-from annotation.work.services.tokens import Scope
+from annotation.work.services import interruptions
 from dpal_site.api import api
 from dpal_site.operations.logs import WithoutContent
 from privacy.gate.kanonymity import KAnonymityGate
-from tests.clients import browser_of
+from tests.clients import browser_of, program_of
 from tests.factories import make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,8 +90,7 @@ def clients(project: Project, manager: User) -> dict[str, list[Client]]:
     found = {}
     for name, person in people.items():
         browser = browser_of(person)
-        _token, secret = tokens.create_token(user=person, name="all", scopes=list(Scope), lifetime=timedelta(days=1))
-        found[name] = [browser, Client(headers={"Authorization": f"Bearer {secret}"})]
+        found[name] = [browser, program_of(person)]
     return found
 
 

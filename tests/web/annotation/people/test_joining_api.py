@@ -11,7 +11,7 @@ from annotation.models.letters import Letter
 from annotation.models.people import IdempotentAnswer
 from annotation.people.services import letters
 from tests.factories import make_manager, make_project, make_user
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ from annotation.models.history import Action
 from annotation.models.letters import MailChoice
 from annotation.people.services import letters
 from tests.factories import make_user
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from annotation.models import Membership
 from annotation.models.history import Action
 from annotation.models.people import GroupRole
 from tests.factories import make_manager, make_user
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

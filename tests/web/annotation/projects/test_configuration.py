@@ -15,6 +15,7 @@ from annotation.projects.services.configuring import configure_project
 from privacy.accounting.selection import RandomChoiceEvent
 from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
+from tests.clients import browser_of
 from tests.factories import open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,9 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def client(manager: User) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    return browser_of(manager)
 
 
 def charge(project: Project) -> None:

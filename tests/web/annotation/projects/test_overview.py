@@ -3,7 +3,6 @@
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.urls import reverse
 
 from annotation.budget import charges
@@ -16,6 +15,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import receive_upload
 from tests.openings import look, open_by
 
@@ -42,12 +42,6 @@ def crowd(manager: User) -> Project:
     )
 
 
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def form_of(preset: str, **changes: object) -> dict[str, object]:
     basic = {
         "name": "Invoices",
@@ -59,7 +53,7 @@ def form_of(preset: str, **changes: object) -> dict[str, object]:
 
 
 def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> None:
-    response = open_by(client_of(manager), "pool-experts", form_of("pool-experts"))
+    response = open_by(browser_of(manager), "pool-experts", form_of("pool-experts"))
     project = Project.objects.get()
     assert response.status_code == 302
     assert project.classes == ["fraud", "honest"]
@@ -69,19 +63,19 @@ def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> No
 
 
 def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager: User) -> None:
-    page = look(client_of(manager), "pool-experts").content.decode()
+    page = look(browser_of(manager), "pool-experts").content.decode()
     assert "as one series they cost epsilon 0.59 and 1.41, all of the limit of 2" in page
     assert "did not beat random choice" in page
     offered = [value for value in ("secret_sample", "top_c", "random", "uncertainty") if f'value="{value}"' in page]
     assert offered == ["secret_sample", "top_c", "random"]
-    open_by(client_of(manager), "pool-experts", form_of("pool-experts"))
+    open_by(browser_of(manager), "pool-experts", form_of("pool-experts"))
     project = Project.objects.get()
     assert (project.selection, project.selection_rate) == ("secret_sample", 0.1)
 
 
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
     columns = "amount: 0 to 5000\ncountry: NO, SE, DK"
-    open_by(client_of(manager), "pool-experts", form_of("pool-experts", data_kind="table", columns=columns))
+    open_by(browser_of(manager), "pool-experts", form_of("pool-experts", data_kind="table", columns=columns))
     assert Project.objects.get().columns == [
         {"name": "amount", "low": 0.0, "high": 5000.0},
         {"name": "country", "categories": ["NO", "SE", "DK"]},
@@ -90,7 +84,7 @@ def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
 
 def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
     response = open_by(
-        client_of(manager), "voice-crowd", form_of("voice-crowd", gate_kind="k_anonymity", gate_epsilon=0.5, gate_k=2)
+        browser_of(manager), "voice-crowd", form_of("voice-crowd", gate_kind="k_anonymity", gate_epsilon=0.5, gate_k=2)
     )
     assert response.status_code == 422
     assert "delta" in str(response.context["form"].errors)
@@ -98,8 +92,8 @@ def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
 
 def test_a_limit_is_raised_with_a_reason_that_stays(crowd: Project, manager: User) -> None:
     url = reverse("annotation:change_limit", args=[crowd.slug, crowd.pool_account_id])
-    assert client_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": ""}).status_code == 422
-    client_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": "second upload agreed"})
+    assert browser_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": ""}).status_code == 422
+    browser_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": "second upload agreed"})
     entry = LedgerEntry.objects.get(account=crowd.pool_account, kind=EntryKind.LIMIT_CHANGE)
     assert (entry.reason, entry.actor) == ("second upload agreed", "manager")
     crowd.pool_account.refresh_from_db()
@@ -107,7 +101,7 @@ def test_a_limit_is_raised_with_a_reason_that_stays(crowd: Project, manager: Use
 
 
 def test_the_budget_page_says_what_is_promised_and_spent(crowd: Project, manager: User) -> None:
-    page = client_of(manager).get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
+    page = browser_of(manager).get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
     assert "of 3.000 ε" in page
     assert "The account was opened with a limit of" in page
     assert guarantee(crowd.pool_account).chain_head in page
@@ -121,7 +115,7 @@ def start_fields(**changed: object) -> dict[str, object]:
 
 def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Project, manager: User) -> None:
     url = reverse("annotation:data", args=[crowd.slug])
-    client = client_of(manager)
+    client = browser_of(manager)
     assert "charged to an account of their own" in client.get(url).content.decode()
     missing = client.post(url, start_fields())
     assert missing.status_code == 422
@@ -147,7 +141,7 @@ def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Pr
 
 def test_people_come_and_go_but_the_manager_cannot_lock_the_project(crowd: Project, manager: User) -> None:
     User.objects.create_user("ann")
-    client = client_of(manager)
+    client = browser_of(manager)
     people = reverse("annotation:people", args=[crowd.slug])
     assert client.post(people, {"username": "nobody", "role": "annotator"}).status_code == 422
     client.post(people, {"username": "ann", "role": "annotator"})
@@ -159,12 +153,12 @@ def test_people_come_and_go_but_the_manager_cannot_lock_the_project(crowd: Proje
 
 
 def test_a_token_is_shown_once_and_revoked(manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     page = client.post(reverse("annotation:tokens"), {"name": "ci", "scopes": ["models:read"], "days": 30})
     token = manager.api_tokens.get()
     assert "dpal_" in page.content.decode()
     assert "dpal_" not in client.get(reverse("annotation:tokens")).content.decode()
-    stranger = client_of(User.objects.create_user("stranger"))
+    stranger = browser_of(User.objects.create_user("stranger"))
     assert stranger.post(reverse("annotation:revoke_token", args=[token.pk])).status_code == 404
     client.post(reverse("annotation:revoke_token", args=[token.pk]))
     token.refresh_from_db()
@@ -188,7 +182,7 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
     )
     dataset.refresh_from_db()
     gates.run_gate(job_id=dataset.gate_job_id)
-    client = client_of(manager)
+    client = browser_of(manager)
     page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
     assert "through the gate again" in page
     ledger.change_account_limits(
@@ -213,7 +207,7 @@ ALL_SETTINGS = set.union(*SELECTION_SETTINGS.values())
 
 
 def new_project_page(manager: User, preset: str, data: dict[str, object] | None = None):
-    return look(client_of(manager), preset, data)
+    return look(browser_of(manager), preset, data)
 
 
 def shown_in(response) -> set[str]:
@@ -272,7 +266,7 @@ def test_what_a_choice_does_not_use_stays_at_its_default(manager: User) -> None:
     """Left over from another choice, a field would otherwise be refused where nobody can see it."""
     left_over = {"drop_unselected": "on", "training_delta": "1e-6", "screen_high": "7"}
     sent = form_of("pool-experts", selection="random", estimator="logistic") | left_over
-    assert open_by(client_of(manager), "pool-experts", sent).status_code == 302
+    assert open_by(browser_of(manager), "pool-experts", sent).status_code == 302
     project = Project.objects.get()
     assert project.training_delta == 0.0
     assert "screen_high" not in project.settings

@@ -1,11 +1,9 @@
 """The settings page, the history of changes, the log of actions, and what the first charge fixes."""
 
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, IntegrityError, transaction
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -14,15 +12,15 @@ from annotation.data.services import retention
 from annotation.models import Project, Role
 from annotation.models.history import Action, ProjectChange
 from annotation.projects.forms.settings import setting_name, setting_value
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.choices import Kind
 from privacy.ledger import services as ledger
+from tests.clients import browser_of, program_of
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_user, open_records, write_settings
 from tests.owning import as_owner
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 FIXED = {
@@ -48,9 +46,7 @@ def project(manager, settings, tmp_path):
 
 @pytest.fixture
 def client(manager):
-    browser = Client()
-    browser.force_login(manager)
-    return browser
+    return browser_of(manager)
 
 
 def save(client, project, **fields):
@@ -172,13 +168,11 @@ def test_a_program_is_noted_by_its_person_and_answers_are_not(project):
     person = make_user("annotator")
     add_members(project, person)
     open_records(project)
-    browser = Client()
-    browser.force_login(person)
+    browser = browser_of(person)
     browser.get(reverse("annotation:label", args=[project.slug]))
     lease = project.assignments.get()
     assert browser.post(reverse("annotation:submit", args=[lease.pk]), {"choice": 0}).status_code < 400
-    _, secret = tokens.create_token(user=person, name="t", scopes=[Scope.LABELS_WRITE], lifetime=timedelta(days=1))
-    Client(headers={"Authorization": f"Bearer {secret}"}).post(f"/api/v1/projects/{project.slug}/assignments")
+    program_of(person, Scope.LABELS_WRITE).post(f"/api/v1/projects/{project.slug}/assignments")
     assert not Action.objects.exists()
 
 

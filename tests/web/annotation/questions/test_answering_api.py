@@ -5,7 +5,7 @@ from annotation.models import Label, Project, Query, QueryState, Report
 from annotation.models.people import IdempotentAnswer
 from annotation.questions.services import flags, labels, queue
 from tests.factories import make_annotators, make_candidates, make_manager, make_project, open_records
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -1,33 +1,12 @@
-import json
-from datetime import timedelta
-
 import pytest
-from django.test import Client
 
 from annotation.models import Report
 from annotation.models.people import IdempotentAnswer
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from tests.factories import make_manager, make_project, open_records
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
-
-
-class Caller:
-    def __init__(self, person):
-        scopes = [Scope.LABELS_READ, Scope.LABELS_WRITE, Scope.PROJECTS_WRITE]
-        _token, secret = tokens.create_token(user=person, name="t", scopes=scopes, lifetime=timedelta(days=1))
-        self.client = Client(headers={"Authorization": f"Bearer {secret}"})
-
-    def get(self, address, **chosen):
-        return self.client.get(f"/api/v1/{address}", chosen)
-
-    def post(self, address, body=None, key=""):
-        headers = {"Idempotency-Key": key} if key else {}
-        return self.client.post(
-            f"/api/v1/{address}", json.dumps(body or {}), content_type="application/json", headers=headers
-        )
 
 
 @pytest.fixture

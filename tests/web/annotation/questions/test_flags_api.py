@@ -3,7 +3,7 @@ import pytest
 from annotation.models import Query, QueryState, Report, ReportKind, Role
 from annotation.questions.services import flags, queue
 from tests.factories import add_members, make_annotators, make_manager, make_project, open_records
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

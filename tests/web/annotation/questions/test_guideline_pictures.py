@@ -10,15 +10,10 @@ from django.urls import reverse
 from annotation.models import GuidelinePicture, Guidelines, Role
 from annotation.questions.services.guidelines import picture_content
 from tests.bombs import jpeg_of_scans
+from tests.clients import browser_of
 from tests.factories import a_png, add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db
-
-
-def browser_of(person):
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from annotation.questions.services.guidelines import save_guidelines
 from annotation.work.services.tokens import Scope
 from tests.clients import program_of
 from tests.factories import a_png, add_members, make_annotators, make_manager, make_project, make_user
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 EXAMPLE = {"text": "a pear", "choice": 1, "reason": "it is round | sweet"}

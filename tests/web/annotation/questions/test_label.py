@@ -2,7 +2,7 @@ import csv
 import io
 import json
 import re
-from datetime import time, timedelta
+from datetime import time
 from io import BytesIO
 from uuid import uuid4
 
@@ -20,8 +20,7 @@ from annotation.data.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Picture, Project, Query, Role
 from annotation.questions.services import labels, queue
 from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN
-from annotation.work.services import tokens
-from tests.clients import browser_of
+from tests.clients import browser_of, program_of
 from tests.factories import (
     add_members,
     answer_once,
@@ -406,8 +405,7 @@ class TestWhoMay:
     @pytest.mark.parametrize("name", ["submit", "skip"])
     def test_a_request_another_site_forged_is_refused(self, project, annotator, name):
         open_records(project, 1)
-        forged = Client(enforce_csrf_checks=True)
-        forged.force_login(annotator)
+        forged = browser_of(annotator, enforce_csrf_checks=True)
         forged.get(page(project))
         response = forged.post(url(name), {"choice": 0, "reason": "unsure"})
         assert response.status_code == 403
@@ -527,8 +525,7 @@ def suggested(*, shown: bool | None, **fields: object) -> tuple[Project, Client,
     project, (query,), (person,) = asked_project(**fields)
     if shown is not None:
         Query.objects.filter(pk=query.pk).update(suggested=1, suggested_percent=72, suggestion_shown=shown)
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     return project, client, query
 
 
@@ -580,8 +577,7 @@ def test_with_many_classes_a_button_takes_it_and_the_key_needs_shift():
 def test_a_program_is_told_what_the_page_would_show(shown):
     project, _client, _query = suggested(shown=shown)
     person = project.memberships.get(role="annotator").user
-    _token, secret = tokens.create_token(user=person, name="t", scopes=["labels:write"], lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(person, "labels:write")
     body = client.post(f"/api/v1/projects/{project.slug}/assignments").json()
     assert (body["suggestion"], body["suggestion_percent"]) == (("music", 72) if shown else (None, None))
 

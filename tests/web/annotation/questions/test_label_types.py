@@ -4,7 +4,6 @@ import json
 
 import pytest
 from django.db import IntegrityError
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.presets import PRESETS
@@ -17,17 +16,12 @@ from annotation.questions.selectors import answer_name
 from annotation.questions.services import labels, queue
 from annotation.review import selectors as browsing
 from annotation.review import services as comparing
+from tests.clients import browser_of
 from tests.factories import add_members, asked_project, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
 STEPS = ["very bad", "bad", "fair", "good", "very good"]
-
-
-def logged_in(person):
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 def answer(project, choices):
@@ -43,7 +37,7 @@ def exported(project, format_name="jsonl"):
 class TestRating:
     def test_a_scale_has_keys_and_stores_its_step(self):
         project, _, (person,) = asked_project(question_kind="rating", classes=STEPS)
-        web = logged_in(person)
+        web = browser_of(person)
         html = tight(web.get(reverse("annotation:label", args=(project.slug,))).content.decode())
         assert 'class="scale"' in html
         assert 'value="4" data-shortcut="5"' in html
@@ -84,7 +78,7 @@ class TestRating:
         )
         assert near.alpha > far.alpha
         add_members(near.project, near.project.created_by, role=Role.MANAGER)
-        web = logged_in(near.project.created_by)
+        web = browser_of(near.project.created_by)
         page = web.get(reverse("annotation:quality", args=(near.project.slug,))).content.decode()
         assert "alpha, ordinal" in page
 

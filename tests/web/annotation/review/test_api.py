@@ -10,7 +10,7 @@ from annotation.questions.services import labels, queue
 from annotation.work.services.tokens import Scope
 from tests.clients import program_of
 from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -23,7 +23,7 @@ from tests.factories import (
     make_user,
     open_records,
 )
-from tests.rest_caller import Caller
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project, Role
@@ -17,6 +16,7 @@ from dpal_site.observables import answers, readers_of
 from learner.dashboard import tables_api
 from learner.dashboard.reading import OUTSIDE
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 from tests.programs import Program
 
@@ -41,8 +41,7 @@ def project(remembered: Callable[..., Project]) -> Project:
 
 
 def file_rows(person: User, project: Project, name: str, **headers: str) -> list[dict[str, str]]:
-    client = Client(headers=headers)
-    client.force_login(person)
+    client = browser_of(person, headers=headers)
     answer = client.get(reverse("learner:dashboard_csv", args=[project.slug, name]))
     return list(csv.DictReader(io.StringIO(answer.getvalue().decode(), newline="")))
 

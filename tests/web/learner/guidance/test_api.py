@@ -1,14 +1,11 @@
-from datetime import timedelta
-
 import pytest
-from django.test import Client
 from django.urls import reverse
 
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from learner.dashboard.guidance import guidance_for
 from learner.pools.selectors import question_counts
 from tests import learning
+from tests.clients import program_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,8 +33,7 @@ def between_versions():
 
 
 def rest(person, address: str):
-    _, secret = tokens.create_token(user=person, name="test", scopes=SCOPES, lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"}).get(f"/api/v1/{address}")
+    return program_of(person, *SCOPES).get(f"/api/v1/{address}")
 
 
 def test_what_a_project_waits_for_by_rest(owner, project):

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.label_types.base import LabelType
@@ -16,6 +15,7 @@ from annotation.review import services as comparing
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from tests import learning
+from tests.clients import browser_of
 from tests.declaring import declaring
 from tests.examples.label_type import SHY, Shyly
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
@@ -35,12 +35,6 @@ def project(declared):
     return make_project(question_kind="shyly", classes=["good", "bad"], overlap=3)
 
 
-def logged_in(person):
-    client = Client()
-    client.force_login(person)
-    return client
-
-
 def answer(project, choices):
     for person, choice in zip(make_annotators(project, len(choices)), choices, strict=True):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
@@ -49,7 +43,7 @@ def answer(project, choices):
 def test_the_label_page_asks_it_in_its_words_by_its_keys(project):
     (person,) = make_annotators(project, 1)
     open_records(project, 1)
-    web = logged_in(person)
+    web = browser_of(person)
     html = tight(web.get(reverse("annotation:label", args=(project.slug,))).content.decode())
     assert 'value="2" data-shortcut="3 h"' in html
     assert "hard to say" in html
@@ -72,7 +66,7 @@ def test_answers_agree_and_are_compared_its_way_and_stand_in_files_by_its_names(
     report.refresh_from_db()
     assert report.alpha == pytest.approx(Shyly.coefficient.of([[SHY, 1, SHY]]))
     add_members(project, project.created_by, role=Role.MANAGER)
-    page = logged_in(project.created_by).get(reverse("annotation:quality", args=(project.slug,)))
+    page = browser_of(project.created_by).get(reverse("annotation:quality", args=(project.slug,)))
     assert "alpha of the shy" in page.content.decode()
     lines = b"".join(label_files.export_labels(project=project, format="jsonl")).decode().splitlines()
     rows = [json.loads(line) for line in lines]
