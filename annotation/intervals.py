@@ -5,29 +5,10 @@ from statistics import NormalDist
 
 
 def wilson_interval(part: int, whole: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    r"""Return the Wilson score interval of a proportion.
+    """Return the Wilson score interval of a proportion, (0, 1) where nothing was tried.
 
-    Parameters
-    ----------
-    part, whole : int
-        Successes and trials, 0 <= part <= whole.
-    confidence : float
-        Coverage, 0 < confidence < 1.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper end, within [0, 1]; (0, 1) where nothing was tried. Unlike the normal interval it is never empty
-        at 0 or 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    References
-    ----------
-    .. [1] Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
+    Unlike the normal interval it is never empty at 0 or 1. `ValueError` if a number is out of range. Wilson, "Probable
+    inference, the law of succession, and statistical inference", JASA 22, 1927.
     """
     if not 0 <= part <= whole:
         raise ValueError(f"part must be in [0, {whole}], got {part}")

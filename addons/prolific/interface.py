@@ -97,8 +97,6 @@ class StudyThere:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionThere:
-    """A submission as the platform knows it; `participant` is hashed by whoever stores it."""
-
     id: str
     participant: str = field(repr=False)
     state: str

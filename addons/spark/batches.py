@@ -35,8 +35,6 @@ PATIENCE_SECONDS: Final = 7200
 
 
 class SparkBatches:
-    """Does a step with the executors of a cluster; `host` does what the cluster does not."""
-
     def __init__(self, master: str, host: BatchEngine) -> None:
         self._master, self._host = master, host
 

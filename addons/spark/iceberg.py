@@ -180,7 +180,6 @@ def iceberg_table(
 
 
 def metadata_file(store: TableStore, named: str | None) -> str | None:
-    """Return a table's metadata file: the one that is named, or the newest; None where it is no Iceberg table."""
     if named is not None:
         return f"{METADATA_FOLDER}/{named}"
     names = store.names_in(METADATA_FOLDER, METADATA_ENDINGS)

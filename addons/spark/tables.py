@@ -19,7 +19,6 @@ def folder_reader(place: Path, root: Path, columns: TableColumns, *, key: bytes)
 
 
 def bucket_reader(bucket: Bucket, columns: TableColumns, *, key: bytes) -> FileReader:
-    """Return what reads a table in a bucket; `prefix` is the place of the table."""
     return _reader({"bucket": asdict(bucket)}, columns, key)
 
 

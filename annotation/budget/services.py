@@ -40,7 +40,6 @@ def verdicts(accounts: Sequence[BudgetAccount]) -> list[Verdict]:
 
 
 def statement_json(owner: Project | BudgetAccount, accounts: Sequence[BudgetAccount]) -> Iterator[str]:
-    """Write the document piece by piece; of each account it ends with the entry at which the audit ended."""
     digest = hashlib.sha256()
     for piece in _pieces(owner, accounts):
         digest.update(piece.encode())

@@ -232,7 +232,6 @@ class ClassLooks(FreeChoice):
 
 
 def looks_of(settings: Mapping[str, Any], classes: Sequence[str]) -> tuple[Look, ...]:
-    """Return how each class looks, in the order of the classes; a class's own colour goes before its group's."""
     names = ("class_groups", "class_colours", "class_keys")
     groups, colours, keys = (tuple(settings.get(name) or ()) for name in names)
     return _looks(tuple(classes), groups, colours, keys)

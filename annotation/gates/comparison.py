@@ -150,7 +150,6 @@ def own_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def levels(settings: Mapping[str, Any]) -> list[LikenessLevel]:
-    """Return every rule, from the text as typed to its content words, for the gate that `settings` describe."""
     own = own_settings(settings)
     return [
         LikenessLevel(rule, normalize_text(EXAMPLE_TEXT, rule), own | {"normalizer": rule.value}) for rule in Normalizer

@@ -221,7 +221,6 @@ def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def task_of(request: HttpRequest) -> Project | None:
-    """Return the project whose link let the person in, as long as they are asked there; nobody else has such a task."""
     key = request.session.get(SESSION_KEY)
     if key is None:
         return None

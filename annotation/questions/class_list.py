@@ -38,7 +38,6 @@ def is_many(names: Sequence[str]) -> bool:
 def listed_classes(
     names: tuple[str, ...], descriptions: tuple[str, ...], looks: tuple[Look, ...] = ()
 ) -> tuple[Listed, ...]:
-    """Return the classes with their descriptions; a line in quotation marks is an example."""
     said: dict[str, list[str]] = {}
     examples: dict[str, list[str]] = {}
     for line in descriptions:

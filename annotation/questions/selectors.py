@@ -65,7 +65,6 @@ def answer_name(project: Project, choice: int) -> str:
 
 
 def counting_places(project: Project) -> tuple[int, ...]:
-    """Return of each class the position of the one it counts as; empty where no class was merged."""
     return counts_as(project.classes, project.merged_classes)
 
 

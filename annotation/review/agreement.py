@@ -36,28 +36,11 @@ class Comparison:
 
 
 def compare_answers(answers: Sequence[Answer], *, method: AgreementMethod, kind: LabelType) -> Comparison:
-    """Weigh answers against each other.
+    """Weigh answers against each other, at most one for each person and task.
 
-    Parameters
-    ----------
-    answers : sequence of Answer
-        At most one answer per person and task, shape (n_answers,), at least one.
-    method : {"majority", "dawid_skene", "mace"}
-        `majority` takes the most frequent answer, the smaller one at a tie, with its share as probability; of sets of
-        classes what the answers agree on class by class, where they do. A model weighs one class against another.
-    kind : LabelType
-        What was asked; its coefficient is `alpha`.
-
-    Raises
-    ------
-    ValueError
-        If there is no answer.
-
-    References
-    ----------
-    .. [1] Dawid and Skene, "Maximum likelihood estimation of observer error-rates using the EM algorithm", 1979.
-    .. [2] Hovy, Berg-Kirkpatrick, Vaswani, Hovy, "Learning whom to trust with MACE", NAACL 2013.
-    .. [3] Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
+    `majority` takes the most frequent answer, the smaller one at a tie, with its share as probability; of sets of
+    classes what the answers agree on class by class, where they do. `dawid_skene` (Dawid and Skene, 1979) and `mace`
+    (Hovy et al., "Learning whom to trust with MACE", NAACL 2013) weigh one class against another.
     """
     if not answers:
         raise ValueError("answers must hold at least one answer, got none")

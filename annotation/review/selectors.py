@@ -457,7 +457,6 @@ def _returned() -> QuerySet[Report]:
 
 
 def queue_of(project: Project, person: Person) -> QuerySet[Query]:
-    """Return what a person may review: disputed first, then drawn, skipped last; never what they answered."""
     if is_manager(project, person):
         waiting = _undecided(project)
     else:

@@ -81,18 +81,10 @@ def group_of(answers: Sequence[tuple[bool, float]]) -> Group:
 
 
 def median_interval(ordered: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return a 95 % interval of the median that assumes no law.
+    """Return a 95 % interval of the median of increasing values that assumes no law.
 
-    Parameters
-    ----------
-    ordered : sequence of float
-        Independent values in increasing order.
-
-    Returns
-    -------
-    tuple of float or None
-        The j-th smallest and the j-th largest value, j the largest number with which at most 2.5 % of the draws of
-        Bin(n, 1/2) stay below j; None for both where even the extremes hold the median less often.
+    The j-th smallest and largest value, j the largest number with which at most 2.5 % of the draws of Bin(n, 1/2) stay
+    below j; None for both where even the extremes hold the median less often.
     """
     from scipy.stats import binom  # noqa: PLC0415  # slow import
 

@@ -73,7 +73,6 @@ class SessionStore(db.SessionStore):
         return Session
 
     def load(self) -> dict[str, Any]:
-        """Return what the session holds; nothing, and no key, where there is none or it is over."""
         if not self.secret:
             row = fetch_one(SESSION_BY_KEY, [self.session_key])
         elif settings.SERVES_LABELS_ALONE:

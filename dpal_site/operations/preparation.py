@@ -46,7 +46,6 @@ def prepare_database(*, verbosity: int = 1) -> None:
 
 
 def see_to_counter() -> None:
-    """See that the database has its counter; that of an earlier version is taken from where it used to lie."""
     earlier, now = Path(settings.VAR_DIR) / "ledger-counter.json", Path(settings.LEDGER_COUNTER_PATH)
     moved = not settings.LEDGER_COUNTER_URL and earlier != now and earlier.exists() and not now.exists()
     if moved and not LedgerCounter.objects.exists():

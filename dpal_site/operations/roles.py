@@ -179,7 +179,6 @@ STATEMENT_SECONDS = 30
 
 
 def grant_label_role(role: RoleAddress) -> None:
-    """Make the role if it is missing, and let it do what `LABEL_GRANTS` says and nothing else; may be repeated."""
     with transaction.atomic(), connection.cursor() as cursor:
         limit = {"statement_timeout": f"{STATEMENT_SECONDS}s"}
         schema, name = confine(cursor, role, address="LABEL_DATABASE_URL", settings=limit)
@@ -228,7 +227,6 @@ SITE_LESS: Mapping[str, Sequence[str]] = {
 
 
 def grant_site_role(role: RoleAddress) -> None:
-    """Make the role if it is missing, and let it do what is said here and nothing else; may be repeated."""
     with transaction.atomic(), connection.cursor() as cursor:
         schema, name = confine(cursor, role, address="DATABASE_URL")
         tables = {table: SITE_LESS.get(table, EVERYTHING) for table in sorted(_tables(cursor))}

@@ -72,7 +72,6 @@ def _submissions(study: CrowdStudy, names: Mapping[str, int]) -> dict[str, Crowd
 
 
 def settle_unclear(*, study: CrowdStudy, came: bool) -> None:
-    """Let a manager, who looked on the platform itself, say whether the study's unclear sheet was paid."""
     state = BonusState.PAID if came else BonusState.REFUSED
     # There is one at most.
     if not BonusSheet.objects.filter(study=study, state=BonusState.UNCLEAR).update(state=state, fault=""):
@@ -80,7 +79,6 @@ def settle_unclear(*, study: CrowdStudy, came: bool) -> None:
 
 
 def carry_out_bonuses(*, study: CrowdStudy, interface: Prolific) -> None:
-    """Pay the sheet that waits, or find out what became of one that was being paid."""
     sheet = study.bonus_sheets.filter(state__in=("wanted", "paying", "unclear")).first()
     if sheet is None:
         return

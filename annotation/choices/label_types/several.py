@@ -107,7 +107,6 @@ class ChooseSeveral(LabelType):
         return Agreement(choice=number_of(kept), votes=len(votes), agreeing=agreeing)
 
     def opinion(self, votes: Sequence[int]) -> tuple[int, float]:
-        """Return what the answers agree on class by class, where they do; else the set that most of them name."""
         agreement = self.agreed(votes)
         return most_said(votes) if agreement is None else (agreement.choice, agreement.agreeing / len(votes))
 

@@ -37,7 +37,6 @@ def check_start(project: Project, epsilon: float | None) -> float:
 
 
 def start_delta(project: Project, epsilon: float) -> float:
-    """Return the delta of as many trainings as the epsilon of a private start pays for: the limit of its account."""
     each, delta = _training_of(project)
     return 0.0 if each is None else min(int(epsilon / each) * delta, 0.5)
 

@@ -22,7 +22,6 @@ class Beside:
         return cls("id" in mapping, tuple(mapping.get("metadata", ())))
 
     def difference_from(self, pool: Self) -> Message | None:
-        """Say what tells a check of this upload from a question of the pool; None where nothing does."""
         if pool.has_id and not self.has_id:
             return as_message("it lacks the id that stands beside the records of the pool")
         if lacking := [name for name in pool.columns if name not in self.columns]:

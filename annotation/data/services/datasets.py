@@ -411,7 +411,6 @@ def forget_upload(*, dataset_id: int) -> None:
 
 
 def read_again(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job | None:
-    """Open another job for an upload whose reading was cancelled; None where there is nothing to read."""
     with transaction.atomic():
         locked = Dataset.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=dataset.pk)
         there = locked.upload or registered.source_of(locked)

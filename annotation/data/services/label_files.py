@@ -214,7 +214,6 @@ def _parquet(
 
 
 def _croissant(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
-    """Write a zip of the Parquet file and of its description, which comes last since it names the file's digest."""
     sent, digest, size = _Pieces(), hashlib.sha256(), 0
     moment, declared = timezone.now(), _declared(project)
     stamp = (moment.year, moment.month, moment.day, 0, 0, 0)

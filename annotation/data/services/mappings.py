@@ -107,7 +107,6 @@ def _check_reading(mapping: Mapping[str, Any]) -> None:
 
 
 def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
-    """Return what is read of a file for this project; columns of no use to it are never looked at."""
     check_mapping(mapping)
     pool = role == DatasetRole.POOL
     contributor = mapping.get("contributor") if pool else None

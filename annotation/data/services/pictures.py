@@ -81,7 +81,6 @@ def image_ahead(record: Record, *, height: int, width: int, most_bytes: int) -> 
 
 
 def image_of(record: Record) -> bytes:
-    """Return what is learned from of a record as a PNG; of their file only that row is read."""
     dataset = record.dataset
     try:
         return png_of(partial(files.read_bytes, str(dataset.pixels.name)), record.row_number)

@@ -34,8 +34,6 @@ HEAD = np.dtype(
 
 
 class RecordWriter:
-    """Write the rows of one dataset, numbered in the order they come; `close` ends the COPY."""
-
     def __init__(self, copy: Copy, *, dataset_id: int) -> None:
         self._send: Callable[[bytes | memoryview], None] = copy.write
         self._dataset_id = dataset_id

@@ -74,7 +74,6 @@ class ComparedRows:
         self.shared = False
 
     def unshared(self, batch: RowBatch) -> RowBatch:
-        """Return the batch without rows of data of another role, where the upload leaves these out."""
         if not (self._leaves_out and len(self._known) and batch.count):
             return batch
         shared = rows_among(self._digests(_values(batch)), self._known)
@@ -99,7 +98,6 @@ def _values(batch: RowBatch) -> Any:
 
 
 def count_shared(*, project: Project, public: Iterable[RowBatch], pool: Iterable[RowBatch], most_rows: int) -> int:
-    """Count rows of a pool that a public file holds, too, both not stored yet; of a long pool the first rows."""
     digests = _digests_by(project)
     known = known_digests([digests(_values(batch)) for batch in public if batch.count])
     found = read = 0

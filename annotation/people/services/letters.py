@@ -213,7 +213,6 @@ def members_in_roles(project: Project, roles: Collection[str], *, since: datetim
 def write_notice(
     *, project: Project, people: QuerySet[User], kind: MailKind, subject: str, facts: Mapping[str, Any] | None = None
 ) -> int:
-    """Write down something to tell, for those who can be reached and want to know; return for how many it is new."""
     if not may_leave(project, kind):
         return 0
     reached = confirmed_addresses(people)

@@ -212,7 +212,6 @@ OWN_WAY_OUT = as_message("You cannot take the manager's role from yourself.")
 
 
 def add_member(*, project: Project, user: User, role: str) -> Membership:
-    """Give a person a role, by themselves even where a group gives it, too; giving it twice changes nothing."""
     if not selectors.may_take_role(user, project, role):
         raise RoleRefused(STRANGER)
     refuse_alone(project=project, user=user, role=role)

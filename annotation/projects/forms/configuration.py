@@ -193,7 +193,6 @@ def _wrong_settings(preset: Preset, settings: Mapping[str, Any]) -> Iterator[str
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Say whether a value can be typed at all; what it means, the form decides."""
     declared = CATALOGUE.parameters().get(name)
     if isinstance(value, list) and (name == "classes" or (declared is not None and declared.type is tuple)):
         return all(isinstance(each, str) and "\n" not in each for each in value)

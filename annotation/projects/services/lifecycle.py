@@ -60,7 +60,6 @@ def archive_project(*, project: Project) -> Project:
 
 
 def unarchive_project(*, project: Project) -> Project:
-    """Take a project out of the archive; paused, so that a manager looks at it before anybody is asked."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if locked.state != ProjectState.ARCHIVED:

@@ -45,7 +45,6 @@ def create_project(
     records_per_person: int | None = None,
     **settings: Any,
 ) -> Project:
-    """Open a project and its accounts from a preset; `settings` override the preset's fields one by one."""
     chosen = PRESETS[preset]
     values: dict[str, Any] = {
         "labels_epsilon": None,

@@ -40,7 +40,6 @@ def undo_last(*, project: Project, user: AbstractBaseUser) -> Assignment:
 
 
 def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
-    """Take back the person's last answer, if it is minutes old and no training has it; the answer stays, superseded."""
     with transaction.atomic():
         last = selectors.undoable_assignments(user).filter(project=project).first()
         if last is None:

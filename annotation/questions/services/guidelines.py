@@ -34,7 +34,6 @@ LONGEST_DESCRIPTION = 300
 
 
 def add_guideline_picture(*, project: Project, data: bytes, description: str, by: User) -> GuidelinePicture:
-    """Store a picture without its metadata; the same picture again is the stored one."""
     description = " ".join(description.split())
     if not 0 < len(description) <= LONGEST_DESCRIPTION:
         raise InvalidUpload(
@@ -99,7 +98,6 @@ def delete_guideline_picture(*, picture: GuidelinePicture) -> None:
 def save_guidelines(
     *, project: Project, text: str, examples: Sequence[dict[str, Any]], author: AbstractBaseUser
 ) -> Guidelines:
-    """Store a new version; the same text again is the current version."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         refuse_pictures_of_others(text, picture_names(locked))
