@@ -11,11 +11,12 @@ import json
 import os
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from _embedded import own_site
 
 RATE_LIMIT, COPY_LIMIT, SMALL_SECONDS_LIMIT = 100_000, 0.5, 1.0
 MEMORY_LIMIT, MEMORY_SLACK_MIB = 1.1, 16
@@ -197,27 +198,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()
-    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"):
-        os.environ.pop(name, None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
-    with tempfile.TemporaryDirectory(prefix="dpal-data-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        os.environ["DPAL_VAR"] = name
-        import django
-        from django.core.management import call_command
-        from django.db import connections
-
-        from dpal_site.embedded import servers
-
-        report: Report = {"rows": options.rows, "load": os.getloadavg()[0]}
-        try:
-            django.setup()
-            call_command("prepare_database", verbosity=0, skip_checks=True)
-            report |= measure(Site(), folder, options.rows)
-        finally:
-            connections.close_all()
-            servers.stop_started()
+    report: Report = {"rows": options.rows, "load": os.getloadavg()[0]}
+    with own_site("dpal-data-") as folder:
+        report |= measure(Site(), folder, options.rows)
     report["load_at_the_end"] = os.getloadavg()[0]
     print(json.dumps(rounded(report), indent=2))
     for line in (broken := broken_limits(report)):

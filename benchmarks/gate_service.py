@@ -14,7 +14,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.csv as pa_csv
+from _embedded import own_site
 from _gate_data import BATCH_ROWS, CAP, RATE, VOCABULARY, Data, K
 from _gate_report import COUNTED_BYTES, different, engine_table, write_section
 from _processes import Usage, processor_seconds
@@ -296,27 +296,9 @@ def main() -> int:
     parser.add_argument("--unit", choices=("record", "contributor"), default="record")
     parser.add_argument("--write", action="store_true", help="write docs/results/gate_service.json and gate_service.md")
     arguments = parser.parse_args()
-    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "SPARK_MASTER", "POOLS_IN_DATABASE"):
-        os.environ.pop(name, None)
     # A hundred million records are one file.
-    os.environ["UPLOAD_MAX_BYTES"] = str(2**33)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
-    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
-        Path(folder).chmod(0o711)
-        os.environ["DPAL_VAR"] = folder
-        import django
-        from django.core.management import call_command
-        from django.db import connections
-
-        from dpal_site.embedded import servers
-
-        try:
-            django.setup()
-            call_command("prepare_database", verbosity=0, skip_checks=True)
-            report = measure(Path(folder), sorted(arguments.rows), arguments.unit)
-        finally:
-            connections.close_all()
-            servers.stop_started()
+    with own_site(FOLDER_PREFIX, UPLOAD_MAX_BYTES=str(2**33)) as folder:
+        report = measure(folder, sorted(arguments.rows), arguments.unit)
     report["broken"] = broken_limits(report)
     print(json.dumps(report, indent=1))
     print(engine_table(report))

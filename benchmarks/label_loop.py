@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._annotators import SUBMIT, Annotator, Result, at_once
+from benchmarks._embedded import own_site
 from benchmarks._label_studio import LabelStudio
 
 PEOPLE = 32
@@ -262,25 +262,13 @@ def main() -> int:
     parser.add_argument("--label-studio-python", type=Path, help="Python of an environment with Label Studio")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="dpal-bench-", dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        for variable in ("DATABASE_URL", "CELERY_BROKER_URL"):
-            os.environ.pop(variable, None)
-        os.environ |= {"DPAL_VAR": name, "DJANGO_SETTINGS_MODULE": "dpal_site.settings", "LOG_LEVEL": "WARNING"}
-        import django
-
-        django.setup()
-        from dpal_site.embedded import servers
+    with own_site("dpal-bench-", LOG_LEVEL="WARNING") as folder:
         from dpal_site.operations.preparation import prepare_site
 
-        try:
-            prepare_site()
-            found = measure(
-                folder, options.queue, options.seconds, options.overlap, options.classes, options.label_studio_python
-            )
-        finally:
-            servers.stop_started()
+        prepare_site()
+        found = measure(
+            folder, options.queue, options.seconds, options.overlap, options.classes, options.label_studio_python
+        )
     broken = broken_limits(found)
     if options.json:
         print(json.dumps(found | {"broken": broken}, indent=2))

@@ -9,12 +9,12 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from uuid import uuid4
+
+from _embedded import own_site
 
 THREADS = (1, 8)
 PROCESSES = (2, 4)
@@ -31,7 +31,8 @@ PEER_TABLES = """
 CREATE TABLE peer_account (id bigint PRIMARY KEY, total bigint NOT NULL);
 CREATE TABLE peer_entry (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account_id bigint NOT NULL,
     key uuid NOT NULL UNIQUE, event text NOT NULL, amount bigint NOT NULL);
-INSERT INTO peer_account VALUES (1, 0), (2, 0)
+INSERT INTO peer_account VALUES (1, 0), (2, 0);
+GRANT SELECT, INSERT, UPDATE ON peer_account, peer_entry TO PUBLIC
 """
 PEER_SPENDS = """
 DO $$ BEGIN FOR i IN 1..%s LOOP UPDATE peer_account SET total = total + 1 WHERE id = 1; END LOOP; END $$
@@ -116,6 +117,7 @@ def measure(seconds: float, entries: int) -> dict[str, float]:
     """Compare rates with the peer, then times between a short and a long account."""
     from django.db import connection, transaction
 
+    from dpal_site.operations.preparation import as_owner
     from privacy.accounting.events import BernoulliScreenEvent
     from privacy.ledger import services as ledger
     from privacy.ledger.models import BudgetAccount
@@ -155,7 +157,7 @@ def measure(seconds: float, entries: int) -> dict[str, float]:
                 row = [charge.mechanism, charge.event_json, charge.epsilon_nano, charge.rho_nano, some]
                 cursor.execute(FILL, [account.pk, *row])
 
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(PEER_TABLES)
     report: dict[str, float] = {"load_before": os.getloadavg()[0]}
     account = open_account("rates")
@@ -206,25 +208,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--entries", type=int, default=1_000_000)
     arguments = parser.parse_args()
-    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "LEDGER_COUNTER_PATH"):
-        os.environ.pop(name, None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
-    with tempfile.TemporaryDirectory(prefix="dpal-ledger-") as folder:
-        Path(folder).chmod(0o711)
-        os.environ["DPAL_VAR"] = folder
-        import django
-        from django.core.management import call_command
-        from django.db import connections
-
-        from dpal_site.embedded import servers
-
-        try:
-            django.setup()
-            call_command("prepare_database", verbosity=0, skip_checks=True)
-            report = measure(arguments.seconds, arguments.entries)
-        finally:
-            connections.close_all()
-            servers.stop_started()
+    with own_site("dpal-ledger-"):
+        report = measure(arguments.seconds, arguments.entries)
     print(json.dumps({name: round(value, 3) for name, value in report.items()}, indent=2))
     missed = broken(report)
     if missed:

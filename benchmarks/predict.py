@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
+from benchmarks._embedded import own_site
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 
@@ -198,27 +198,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds a figure; default 5")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="dpal-bench-", dir="/tmp") as name:
-        Path(name).chmod(0o711)
-        for variable in ("DATABASE_URL", "CELERY_BROKER_URL"):
-            os.environ.pop(variable, None)
-        os.environ |= {
-            "DPAL_VAR": name,
-            "DJANGO_SETTINGS_MODULE": "dpal_site.settings",
-            "LOG_LEVEL": "WARNING",
-            "API_REQUESTS_PER_MINUTE": "1000000000",
-        }
-        import django
-
-        django.setup()
-        from dpal_site.embedded import servers
+    with own_site("dpal-bench-", LOG_LEVEL="WARNING", API_REQUESTS_PER_MINUTE="1000000000") as folder:
         from dpal_site.operations.preparation import prepare_site
 
-        try:
-            prepare_site()
-            measure(Path(name), options.seconds)
-        finally:
-            servers.stop_started()
+        prepare_site()
+        measure(folder, options.seconds)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _embedded import own_site
 from _processes import Memory
 from numpy.typing import NDArray
 
@@ -191,27 +191,11 @@ def main() -> int:
     parser.add_argument("--choices", default=",".join(CHOICES), help="which of them, by comma")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"):
-        os.environ.pop(name, None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
-    with tempfile.TemporaryDirectory(prefix="dpal-rounds-") as folder:
-        Path(folder).chmod(0o711)
-        os.environ["DPAL_VAR"] = folder
-        import django
+    with own_site("dpal-rounds-"):
         from celery import Celery
-        from django.core.management import call_command
-        from django.db import connections
-
-        from dpal_site.embedded import servers
 
         Celery.send_task = lambda *arguments, **options: None
-        try:
-            django.setup()
-            call_command("prepare_database", verbosity=0, skip_checks=True)
-            report = measure(arguments.rows, arguments.choices.split(","))
-        finally:
-            connections.close_all()
-            servers.stop_started()
+        report = measure(arguments.rows, arguments.choices.split(","))
     print(json.dumps(report, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=2) + "\n")
