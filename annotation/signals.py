@@ -17,3 +17,5 @@ project_event = Signal()
 project_deleting = Signal()
 # A deleted project is being erased: `project`.
 project_erasing = Signal()
+# A project was opened from a draft, which is about to go: `draft`, `project`.
+draft_opened = Signal()

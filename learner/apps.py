@@ -1,7 +1,7 @@
 """Application configuration."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 
@@ -18,9 +18,10 @@ class LearnerConfig(AppConfig):
     def ready(self) -> None:
         """Answer what annotation tells, and add the learner's choices and models once somebody asks."""
         from annotation.projects.selectors import MODEL_SOURCES  # noqa: PLC0415  # settings are loaded by now
-        from annotation.signals import classes_changed, limit_changing  # noqa: PLC0415  # settings are loaded by now
+        from annotation.signals import classes_changed, draft_opened, limit_changing  # noqa: PLC0415  # settings are loaded by now
 
         limit_changing.connect(issue_cards, dispatch_uid="learner.releases.cards")
+        draft_opened.connect(keep_forecast, dispatch_uid="learner.forecast")
         classes_changed.connect(keep_series, dispatch_uid="learner.series")
         CATALOGUE.add_source(learner_choices)
         MODEL_SOURCES.append(newest_models)
@@ -31,6 +32,13 @@ def issue_cards(**changing: object) -> None:
     from learner.releases.services import card_issues  # noqa: PLC0415  # loads what only a release needs
 
     card_issues.issue_for_higher_limit(**changing)  # type: ignore[arg-type]  # a signal says nothing of its arguments
+
+
+def keep_forecast(*, draft: Any, project: Any, **_signal: Any) -> None:
+    """Let the simulations of a draft be those of its project."""
+    from learner.models.planning import PlanSimulation  # noqa: PLC0415  # tables are known by now
+
+    PlanSimulation.objects.filter(draft=draft).update(project=project, draft=None)
 
 
 def keep_series(**changed: object) -> None:

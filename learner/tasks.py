@@ -12,6 +12,7 @@ from learner.releases.services import checks
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting, loop, streams, training
 from learner.simulation import services as simulation_services
+from learner.simulation.public_rows import read_public
 
 
 @shared_task
@@ -48,7 +49,7 @@ def forget_contributor_task(*, job_id: str) -> None:
 
 @shared_task(acks_late=True)
 def simulate_plan_task(*, job_id: str) -> None:
-    simulation_services.run_simulation(job_id=job_id)
+    simulation_services.run_simulation(job_id=job_id, read_public=read_public)
 
 
 @shared_task(acks_late=True)

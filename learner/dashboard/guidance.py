@@ -373,20 +373,28 @@ def _answers(project: Project) -> Obstacle:
             block=block.block,
         )
         if found is None:
-            answered = as_message(
-                "Every question of block {block} is answered: train now, and the date becomes public, or wait for its "
-                "time.",
+            answered = as_plural_message(
+                "The {n} question of block {block} is answered: train now (the date becomes public), or wait until "
+                "{closes_at}.",
+                "All {n} questions of block {block} are answered: train now (the date becomes public), or wait until "
+                "{closes_at}.",
+                n=Query.objects.filter(project=project, round_number=block.number).count(),
                 block=block.block,
+                closes_at=block.closes_at,
             )
             return Obstacle(Blocker.BLOCK, answered, (close,), block.closes_at)
         both = joined_messages(" ", [found.sentence, sentence])
         return replace(found, sentence=both, acts=(*found.acts, close), goes_on_at=block.closes_at)
     if found is not None:
         return found
-    closes = StreamBatch.objects.filter(stream__project=project, closes_at__gt=Now()).aggregate(at=Min("closes_at"))[
-        "at"
-    ]
-    return Obstacle(Blocker.WINDOW, as_message("Nothing is to be done until the window's time comes."), (), closes)
+    windows = StreamBatch.objects.filter(stream__project=project, closes_at__gt=Now())
+    closes = windows.aggregate(at=Min("closes_at"))["at"]
+    sentence = (
+        as_message("The model is updated once the newest batch is learned from.")
+        if closes is None
+        else as_message("Next model update: {closes_at}. Nothing is to be done until then.", closes_at=closes)
+    )
+    return Obstacle(Blocker.WINDOW, sentence, (), closes)
 
 
 def _few_labels(project: Project) -> Obstacle:

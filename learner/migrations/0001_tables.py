@@ -163,6 +163,24 @@ class Migration(FirstMigration):
                         to="annotation.job",
                     ),
                 ),
+                (
+                    "draft",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="annotation.openingdraft",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.project",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(

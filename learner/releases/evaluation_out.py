@@ -50,7 +50,7 @@ class NoPrivacyOut(Answer, reads=Reads.SETTINGS):
     nobody simulated these settings, and `said` tells managers where to.
     """
 
-    data: Literal["digits", "made_up"] | None
+    data: Literal["public", "digits", "made_up"] | None
     labels: int | None
     accuracy: float | None
     macro_f1: float | None

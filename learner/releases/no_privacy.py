@@ -22,12 +22,13 @@ def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
         )
     digits = as_message("scikit-learn's handwritten digits")
     made_up = as_message("made-up clouds of the declared dimension")
+    words = {"public": as_message("the public file"), "digits": digits, "made_up": made_up}
     return as_plural_message(
         "A planner's estimate, not of this project's labels: on {word_data}, with {n} label, a model without "
         "privacy was right of {clear} and these settings of {private}.",
         "A planner's estimate, not of this project's labels: on {word_data}, with {n} labels, a model without "
         "privacy was right of {clear} and these settings of {private}.",
-        word_data=digits if estimate.data == "digits" else made_up,
+        word_data=words[estimate.data],
         n=estimate.labels,
         clear=f"{estimate.accuracy:.1%}",
         private=f"{estimate.with_privacy:.1%}",

@@ -58,7 +58,7 @@ def get_plan(request: HttpRequest, slug: str, records: PlannedRecords = None) ->
 class SimulatedPointOut(Answer, reads=Reads.MANAGED):
     """Accuracy after so many labels on one kind of data that is about nobody, with privacy and without."""
 
-    data: Literal["digits", "made_up"]
+    data: Literal["public", "digits", "made_up"]
     labels: int
     accuracy: float
     worst: float
@@ -100,7 +100,11 @@ def simulate_plan(request: HttpRequest, slug: str, body: PlanIn) -> Any:
     if forecast.can_be_simulated:
         assert forecast.setup is not None
         services.start_simulation(
-            project=project, setup=forecast.setup, epsilon=total_epsilon(project), owner=person_of(request)
+            project=project,
+            setup=forecast.setup,
+            epsilon=total_epsilon(project),
+            owner=person_of(request),
+            public=forecast.public,
         )
         forecast = forecast_of(project, records=body.records)
     else:

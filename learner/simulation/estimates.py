@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from annotation.choices.randomizers import ANNOTATOR
 from annotation.models import Project
+from annotation.models.imports import OpeningDraft
 from learner.errors import ExtraMissing
 from learner.models.planning import PlanSimulation
 from learner.pools import selectors
@@ -99,8 +100,8 @@ def recommendation(result: Mapping[str, Any]) -> str:
 AMOUNTS: Final = ("records", "releases", "askable")
 # A point stands for numbers of labels up to so many times as large or as small.
 NEAR: Final = 2.0
-# Real images before made-up clouds.
-DATA: Final = ("digits", "made_up")
+# The public file before real images, and these before made-up clouds.
+DATA: Final = ("public", "digits", "made_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +161,22 @@ def _expected(
     return PlannersEstimate(data, private["labels"], clear["mean"], clear["macro_f1"], *reached, **references)
 
 
-def simulation_of(project: Project) -> PlanSimulation | None:
-    """Return the newest finished simulation of the settings as they are, else the newest."""
+def simulation_of(project: Project, draft: OpeningDraft | None = None) -> PlanSimulation | None:
+    """Return the newest finished simulation of the settings as they are, on the own public file if one was made.
+
+    What rests on the public file of another project is never taken.
+    """
     try:
         described = setup_of(project, default_records(project)).as_json()
     except ExtraMissing:
         return None
     same = {name: value for name, value in described.items() if name not in AMOUNTS}
+    own = {"draft": draft} if draft is not None else {"project": project}
     found = PlanSimulation.objects.filter(setup__contains=same).select_related("job").order_by("-created_at")
-    return found.filter(result__isnull=False).first() or found.first()
+    for each in (found.filter(**own), found.filter(project=None, draft=None)):
+        if newest := each.filter(result__isnull=False).first() or each.first():
+            return newest
+    return None
 
 
 def simulated_course(project: Project) -> SimulatedCourse:

@@ -6,10 +6,13 @@ from typing import Final
 from annotation.budget import charges
 from annotation.budget.label_budget import answers_limit
 from annotation.budget.words import epsilon_words
+from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.policies import policy_hides_selection
 from annotation.choices.rules import batch_stream_epsilon, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS
-from annotation.models import UNFINISHED, Arrival, Oracle, Project
+from annotation.models import UNFINISHED, Arrival, Dataset, DatasetRole, DatasetState, Oracle, Project
+from annotation.models.imports import OpeningDraft
+from annotation.projects.services.drafts import PUBLIC
 from learner.errors import ExtraMissing
 from learner.models.planning import PlanSimulation
 from learner.pools import records as pool_records
@@ -60,6 +63,7 @@ class Forecast:
     course: SimulatedCourse
     setup: Setup | None
     simulation: PlanSimulation | None
+    public: str
     # Of hidden windows one price covers choosing and learning.
     one_price: bool = False
     passed_of: int | None = None
@@ -135,14 +139,15 @@ _ENDS: Final = {
 }
 
 
-def forecast_of(project: Project, *, records: int | None = None) -> Forecast:
+def forecast_of(project: Project, *, records: int | None = None, draft: OpeningDraft | None = None) -> Forecast:
     """Return the forecast of a project as it is, or of so many further records in place of those that are there."""
     counted = _counted(project)
     planned = records
     if planned is None and not counted and not _has_asked(project):
         planned = max(FEWEST_RECORDS, default_records(project))
     setup = _setup(project, planned or counted)
-    simulation = _simulation(project, setup, typed=records is not None)
+    public = public_file(project, draft)
+    simulation = _simulation(project, setup, draft, public, typed=records is not None)
     stream, crowd = project.arrival == Arrival.STREAM, project.oracle == Oracle.CROWD
     whole = batch_stream_epsilon(project.settings) if stream else None
     return Forecast(
@@ -157,6 +162,7 @@ def forecast_of(project: Project, *, records: int | None = None) -> Forecast:
         course=course_of(None if simulation is None else simulation.result),
         setup=setup,
         simulation=simulation,
+        public=public,
         one_price=policy_hides_selection(project.settings),
         passed_of=SYNTHETIC_RECORDS if crowd and planned is not None else None,
         choosing_of_stream=0.0 if whole is None else max(0.0, whole - update_epsilon(project.settings)),
@@ -182,12 +188,28 @@ def _setup(project: Project, records: int) -> Setup | None:
         return None
 
 
-def _simulation(project: Project, setup: Setup | None, *, typed: bool) -> PlanSimulation | None:
+def public_file(project: Project, draft: OpeningDraft | None = None) -> str:
+    """Name the labelled public file that a simulation runs on; empty without one, and where a record has several."""
+    if project.labels_per_record > 1 and project.question_kind == ChooseSeveral.name:
+        return ""
+    if draft is not None:
+        roles = draft.files.get(PUBLIC, {}).get("roles", {})
+        return f"draft {draft.pk} {draft.public.name}" if "label" in roles.values() else ""
+    sets = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_TEST, state=DatasetState.READY)
+    labelled = sets.filter(records__label__isnull=False).distinct().order_by("pk").values_list("pk", flat=True)
+    return f"project {project.pk} {list(labelled)}" if labelled else ""
+
+
+def _simulation(
+    project: Project, setup: Setup | None, draft: OpeningDraft | None, public: str, *, typed: bool
+) -> PlanSimulation | None:
     if setup is None:
         return None
-    wanted = PlanSimulation.objects.filter(fingerprint=fingerprint_of(setup, total_epsilon(project)))
+    wanted = PlanSimulation.objects.filter(fingerprint=fingerprint_of(setup, total_epsilon(project), public))
     found = wanted.select_related("job").first()
-    return found if found is not None or typed else simulation_of(project)
+    if found is not None or typed:
+        return found
+    return simulation_of(project, draft)
 
 
 def _questions(project: Project, counted: int) -> int:

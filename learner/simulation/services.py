@@ -2,17 +2,22 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from annotation.models import Job, Project, WorkState
+from annotation.models.imports import OpeningDraft
 from annotation.work.services import attempts, jobs
 from learner.models.planning import PlanSimulation
-from learner.simulation.setup import Setup, SimulatedData
+from learner.simulation.setup import Setup
 from privacy.wording import as_message
+
+if TYPE_CHECKING:
+    from learner.simulation.curves import PublicRows, Source
 
 # Part of every fingerprint: another way to simulate makes other results.
 VERSION = 10
@@ -21,19 +26,29 @@ SEEDS = 5
 STREAM_SEEDS = 3
 
 
-def fingerprint_of(setup: Setup, epsilon: float) -> str:
-    described = json.dumps([VERSION, setup.as_json(), epsilon], sort_keys=True)
+def fingerprint_of(setup: Setup, epsilon: float, public: str = "") -> str:
+    """Return the name of a simulation; `public` says which labelled file it runs on, empty for data about nobody."""
+    described = json.dumps([VERSION, setup.as_json(), epsilon, public], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()
 
 
 def start_simulation(
-    *, project: Project | None, setup: Setup, epsilon: float, owner: AbstractBaseUser
+    *,
+    project: Project | None,
+    setup: Setup,
+    epsilon: float,
+    owner: AbstractBaseUser,
+    draft: OpeningDraft | None = None,
+    public: str = "",
 ) -> PlanSimulation:
     """Have a worker simulate a setup, unless that was done or is being done; without a project for one to come."""
-    name = fingerprint_of(setup, epsilon)
+    name = fingerprint_of(setup, epsilon, public)
+    described = {"setup": setup.as_json(), "epsilon": epsilon}
+    if public:
+        described |= {"project": project, "draft": draft}
     with transaction.atomic():
         found, created = PlanSimulation.objects.select_for_update(of=("self",)).get_or_create(
-            fingerprint=name, defaults={"setup": setup.as_json(), "epsilon": epsilon}
+            fingerprint=name, defaults=described
         )
         lost = found.result is None and (found.job is None or found.job.state == WorkState.FAILED)
         if created or lost:
@@ -42,7 +57,11 @@ def start_simulation(
     return found
 
 
-def run_simulation(*, job_id: str) -> None:
+def no_rows(_simulation: PlanSimulation) -> None:
+    return None
+
+
+def run_simulation(*, job_id: str, read_public: "Callable[[PlanSimulation], PublicRows | None]" = no_rows) -> None:
     job = Job.objects.get(pk=job_id)
     with attempts.attempt_at(job) as lease:
         if lease is None:
@@ -51,28 +70,30 @@ def run_simulation(*, job_id: str) -> None:
         if wanted is None:
             attempts.fail_work(row=job, error=as_message("Another simulation took this one's place."))
             return
-        result = _results(Setup.from_json(wanted.setup), lease)
+        result = _results(Setup.from_json(wanted.setup), lease, read_public(wanted))
         lease.check()
         with transaction.atomic():
             PlanSimulation.objects.filter(pk=wanted.pk).update(result=result)
             attempts.finish_work(row=job)
 
 
-def _results(setup: Setup, lease: attempts.Lease) -> dict[str, Any]:
-    """Return the accuracy at each release on each set of data, with privacy and without."""
-    from learner.simulation.curves import simulated  # noqa: PLC0415  # slow import
+def _results(setup: Setup, lease: attempts.Lease, public: "PublicRows | None") -> dict[str, Any]:
+    """Return the accuracy at each release on each set of data, with privacy and without, and of what costs nothing."""
+    from learner.simulation.curves import references, simulated  # noqa: PLC0415  # slow import
 
     seeds = STREAM_SEEDS if setup.stream else SEEDS
-    wanted = [(kind, data) for kind in ("curves", "plain") for data in _data_of(setup)]
-    found: dict[str, Any] = {"seeds": seeds, "curves": {}, "plain": {}}
+    sources: dict[str, Source] = {"public": public} if public is not None else {data: data for data in _data_of(setup)}
+    wanted = [(kind, data) for kind in ("curves", "plain") for data in sources]
+    found: dict[str, Any] = {"seeds": seeds, "curves": {}, "plain": {}, "references": {}}
     for done, (kind, data) in enumerate(wanted):
         lease.report(progress_done=done, progress_total=len(wanted))
         lease.check()
-        points = simulated(setup, data, seeds=seeds, private=kind == "curves")
+        points = simulated(setup, sources[data], seeds=seeds, private=kind == "curves")
         found[kind][data] = [asdict(point) for point in points]
+        found["references"][data] = references(sources[data], setup)
     return found
 
 
-def _data_of(setup: Setup) -> list[SimulatedData]:
-    """Return on what a setup is simulated; digits are ten classes."""
-    return [data for data in get_args(SimulatedData) if data == "made_up" or setup.n_classes <= 10]
+def _data_of(setup: Setup) -> list[Literal["digits", "made_up"]]:
+    """Return on what a setup is simulated where no public file is; digits are ten classes."""
+    return ["digits", "made_up"] if setup.n_classes <= 10 else ["made_up"]

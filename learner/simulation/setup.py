@@ -12,7 +12,7 @@ from learner.estimators.choice import EstimatorChoice
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from privacy.choices import Kind
 
-SimulatedData = Literal["digits", "made_up"]
+SimulatedData = Literal["public", "digits", "made_up"]
 # Rows of a simulated pool: more would take long, and at this many labels the curve has flattened.
 MOST_ROWS: Final = 4000
 # Releases beyond this change little and each is a training more.

@@ -30,6 +30,7 @@ from learner.simulation.plan_setups import total_epsilon
 from learner.simulation.setup import Setup
 
 DATA_WORDS = {
+    "public": gettext_lazy("the public file"),
     "digits": gettext_lazy("scikit-learn's handwritten digits"),
     "made_up": gettext_lazy("made-up clouds of the declared dimension"),
 }
@@ -70,12 +71,12 @@ def draft_plan(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     if not typed.is_valid():
         return render(request, "learner/simulation/draft_plan.html", {"draft": draft, "wrong": typed}, status=422)
     with opening.rehearsed_project(preset=draft.preset, owner=draft.owner, **typed.project_values()) as project:
-        form, forecast = plan_of(project, request.POST or request.GET)
+        form, forecast = plan_of(project, request.POST or request.GET, draft)
         context = {"draft": draft} | _context(form, forecast, project, "learner:draft_plan_plot", draft.pk)
         epsilon = total_epsilon(project)
     if request.method == "POST" and forecast is not None:
         page = reverse("learner:draft_plan", args=[draft.pk])
-        return _simulate(request, forecast, epsilon, project=None, page=page)
+        return _simulate(request, forecast, epsilon, project=None, page=page, draft=draft)
     return render(request, "learner/simulation/draft_plan.html", context, status=200 if forecast else 422)
 
 
@@ -93,24 +94,42 @@ def draft_plan_plot(request: HttpRequest, draft_id: UUID, fingerprint: str) -> H
     return _picture(fingerprint)
 
 
-def plan_of(project: Project, data: QueryDict) -> tuple[PlanForm, Forecast | None]:
+def plan_of(project: Project, data: QueryDict, draft: OpeningDraft | None = None) -> tuple[PlanForm, Forecast | None]:
     """Return the forecast of as many records as are named, or of those that are there or may be expected."""
     if "records" not in data:
-        forecast = forecast_of(project)
+        forecast = forecast_of(project, draft=draft)
         return PlanForm(initial={"records": forecast.records}, arrival=project.arrival), forecast
     form = PlanForm(data, arrival=project.arrival)
-    return form, forecast_of(project, records=form.cleaned_data["records"]) if form.is_valid() else None
+    if not form.is_valid():
+        return form, None
+    return form, forecast_of(project, records=form.cleaned_data["records"], draft=draft)
 
 
 def _simulate(
-    request: HttpRequest, forecast: Forecast, epsilon: float, *, project: Project | None, page: str
+    request: HttpRequest,
+    forecast: Forecast,
+    epsilon: float,
+    *,
+    project: Project | None,
+    page: str,
+    draft: OpeningDraft | None = None,
 ) -> HttpResponse:
+    # The opening page asks by itself while somebody reads it, which is no act of theirs.
+    by_itself = "HX-Request" in request.headers
+    if not forecast.can_be_simulated or by_itself:
+        note_nothing(request)
     if forecast.can_be_simulated:
         assert forecast.setup is not None
-        services.start_simulation(project=project, setup=forecast.setup, epsilon=epsilon, owner=person_of(request))
-        messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
-    else:
-        note_nothing(request)
+        services.start_simulation(
+            project=project,
+            setup=forecast.setup,
+            epsilon=epsilon,
+            owner=person_of(request),
+            draft=draft,
+            public=forecast.public,
+        )
+        if not by_itself:
+            messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
     return redirect(f"{page}?records={forecast.records}" if "records" in request.POST else page)
 
 

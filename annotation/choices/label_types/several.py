@@ -53,6 +53,11 @@ class ChooseSeveral(LabelType):
         help=_("Annotators say so on purpose, by a box of its own."),
     )
 
+    @classmethod
+    def fitting(cls, n_classes: int) -> int:
+        """Return the default of the most classes of a record, no more than there are."""
+        return max(1, min(cls.labels_per_record, n_classes))
+
     def possible(self, n_classes: int) -> int:
         return sum(math.comb(n_classes, size) for size in range(not self.none_allowed, self.labels_per_record + 1))
 

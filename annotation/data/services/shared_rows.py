@@ -97,17 +97,23 @@ def _values(batch: RowBatch) -> Any:
     return next(rows for rows in (batch.pixels, batch.texts, batch.payloads) if rows is not None)
 
 
-def count_shared(*, project: Project, public: Iterable[RowBatch], pool: Iterable[RowBatch], most_rows: int) -> int:
+def iter_shared(
+    *, project: Project, public: Iterable[RowBatch], pool: Iterable[RowBatch], most_rows: int
+) -> Iterator[tuple[int, Any]]:
+    """Yield rows of a pool that a public file holds, too, both not stored yet, each with its number from 1.
+
+    Of a long pool the first rows are compared.
+    """
     digests = _digests_by(project)
     known = known_digests([digests(_values(batch)) for batch in public if batch.count])
-    found = read = 0
+    read = 0
     for batch in pool:
         if batch.count:
-            found += len(rows_among(digests(_values(batch)), known))
+            values = _values(batch)
+            yield from ((read + int(place) + 1, values[place]) for place in rows_among(digests(values), known))
         read += batch.count
         if read >= most_rows:
             break
-    return found
 
 
 def others_of(dataset: Dataset) -> QuerySet[Dataset]:

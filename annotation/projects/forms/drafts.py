@@ -10,6 +10,7 @@ from annotation.budget.population_sheets import SharingTerms
 from annotation.budget.words import LEVEL_CHOICES, LEVELS
 from annotation.choices.account_kind import filter_of
 from annotation.choices.cards import ChoiceCards
+from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.presets import PRESETS, Preset
 from annotation.data.forms import DELIMITERS, ENCODINGS
 from annotation.data.readers.detection import DetectedFile
@@ -135,6 +136,10 @@ def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = Fals
         typed |= {name: value for name, value in ASSUMED.items() if not typed.get(name)}
     probe = form_class(preset=preset, initial=typed)
     data = {name: as_sent(_standing(probe, name, field)) for name, field in probe.fields.items()}
+    if data.get("labels_per_record") == str(ChooseSeveral.labels_per_record):
+        # The default, which a person with two classes has not chosen.
+        classes = [line for line in data.get("classes", "").splitlines() if line.strip()]
+        data["labels_per_record"] = str(ChooseSeveral.fitting(len(classes) or ChooseSeveral.labels_per_record))
     return form_class(data, preset=preset)
 
 

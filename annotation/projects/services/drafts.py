@@ -1,7 +1,7 @@
 """Projects that are not opened yet: their files, what was detected in them, and their opening."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePath
@@ -31,6 +31,7 @@ from annotation.errors import DraftGone, InvalidUpload
 from annotation.models import Arrival, DataKind, DatasetRole, Oracle, Project
 from annotation.models.imports import OpeningDraft
 from annotation.projects.services import opening
+from annotation.signals import draft_opened
 from annotation.work.services import jobs
 from dpal.reading.rows import RowBatch
 from privacy.accounting.cost import Cost
@@ -194,6 +195,24 @@ def rehearse(*, draft: OpeningDraft, values: Mapping[str, Any]) -> Rehearsal:
             return Rehearsal(problem=str(error))
 
 
+def list_shared(*, draft: OpeningDraft, values: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Return the rows of the private file that the public one holds, too, with their numbers; images by these alone."""
+    with opening.rehearsed_project(preset=draft.preset, owner=draft.owner, **values) as project:
+        crowd = project.oracle == Oracle.CROWD
+        layouts = {
+            part: mappings.layout_of(project, PARTS[part], mapping_of(draft, part, crowd=crowd)) for part in draft.files
+        }
+        with draft.pool.open() as pool, draft.public.open() as public:
+            found = _shared(draft, project, layouts, pool, public)
+            return [(number, _written(value)) for number, value in found]
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {cell}" for name, cell in value.items())
+    return value if isinstance(value, str) else ""
+
+
 def leave_shared_out(*, draft: OpeningDraft, leave_out: bool) -> None:
     draft.files[POOL]["without_public"] = leave_out
     _store(draft)
@@ -221,6 +240,7 @@ def open_draft(*, draft: OpeningDraft, values: Mapping[str, Any], confirm_few: b
                     )
         if held.beside is not None and project.selection == "random":
             opening.compare_with(project=held.beside, other=project)
+        draft_opened.send(OpeningDraft, draft=held, project=project)
         OpeningDraft.objects.filter(pk=held.pk).delete()
     _delete_files(draft)
     return project
@@ -280,13 +300,17 @@ def _rehearse(draft: OpeningDraft, project: Project) -> Rehearsal:
     shared = 0
     if PUBLIC in layouts:
         with draft.pool.open() as pool, draft.public.open() as public:
-            shared = shared_rows.count_shared(
-                project=project,
-                public=_rows(public, draft.files[PUBLIC]["name"], layouts[PUBLIC]),
-                pool=_rows(pool, draft.files[POOL]["name"], layouts[POOL]),
-                most_rows=MOST_COMPARED,
-            )
+            shared = sum(1 for _row in _shared(draft, project, layouts, pool, public))
     return Rehearsal(charges.upload_charge(project, DatasetRole.POOL), forecast, shared)
+
+
+def _shared(draft: OpeningDraft, project: Project, layouts: Any, pool: Any, public: Any) -> Iterator[tuple[int, Any]]:
+    return shared_rows.iter_shared(
+        project=project,
+        public=_rows(public, draft.files[PUBLIC]["name"], layouts[PUBLIC]),
+        pool=_rows(pool, draft.files[POOL]["name"], layouts[POOL]),
+        most_rows=MOST_COMPARED,
+    )
 
 
 def _rows(file: Any, name: str, layout: Any) -> Iterable[RowBatch]:

@@ -14,6 +14,7 @@ from annotation.choices.account_kind import DELTA_SHARE, filter_of
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import SHARED_GATE_FIELDS, own_gate_parameters
 from annotation.choices.label_types.choose import ChooseOne
+from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.policies import PerRound
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
@@ -60,6 +61,8 @@ def create_project(
         "data_kind": data_kind,
         "classes": classes,
     }
+    if values["question_kind"] == ChooseSeveral.name:
+        values.setdefault("labels_per_record", ChooseSeveral.fitting(len(classes)))
     trained = chosen_of(Kind.ESTIMATOR, values)
     if trained is not None and "training_delta" not in {*settings, *(each.name for each in trained.parameters())}:
         # Whoever chooses one without a delta gives that of the preset's estimator up.

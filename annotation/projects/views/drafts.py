@@ -6,14 +6,17 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import get_language_info
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.budget import charges, words
+from annotation.budget.downloads import csv_response
 from annotation.budget.forms import MembershipForm
+from annotation.budget.spending import table_csv
 from annotation.choices.form_fields import lines_in_file
 from annotation.choices.presets import PRESETS
 from annotation.data.forms import ENCODINGS
@@ -54,11 +57,11 @@ def new_project(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
-def opening(request: HttpRequest, draft_id: str) -> HttpResponse:
+def opening(request: HttpRequest, draft_id: str) -> HttpResponseBase:
     """Show what a project would be, change it, and open it."""
     draft = get_object_or_404(OpeningDraft, pk=draft_id, owner=person_of(request))
     if request.method != "POST":
-        return _page(request, draft)
+        return _shared_rows(draft) if "shared" in request.GET else _page(request, draft)
     if "discard" in request.POST:
         note_nothing(request)
         drafts.discard_draft(draft=draft)
@@ -70,6 +73,14 @@ def opening(request: HttpRequest, draft_id: str) -> HttpResponse:
         note_nothing(request)
         messages.info(request, localized(str(error)))
         return redirect("annotation:projects")
+
+
+def _shared_rows(draft: OpeningDraft) -> HttpResponseBase:
+    form = pages.draft_form(PRESETS[draft.preset], draft.typed)
+    if not form.is_valid() or set(draft.files) != set(drafts.PARTS):
+        raise Http404
+    rows = drafts.list_shared(draft=draft, values=form.project_values())
+    return csv_response(table_csv(["row", "content"], rows), name="shared-rows")
 
 
 def _change(request: HttpRequest, draft: OpeningDraft) -> HttpResponse:

@@ -276,3 +276,31 @@ def test_a_second_press_opens_nothing_and_brings_no_draft_back(client, monkeypat
     assert (second.status_code, second["Location"]) == (302, reverse("annotation:projects"))
     assert (Project.objects.count(), OpeningDraft.objects.count()) == (projects, 0)
     assert projects == (again == "opened")
+
+
+def test_shared_rows_can_be_downloaded_before_they_are_left_out(client: Client) -> None:
+    address = bring(client, raw_files.many_classes())
+    assert 'href="?shared"' in client.get(address).content.decode()
+    file = client.get(address, {"shared": ""})
+    rows = b"".join(file.streaming_content).decode().splitlines()
+    assert len(rows) == 4
+    assert [row.partition(",")[0] for row in rows] == ["row", "301", "302", "303"]
+    assert all("Hello, what about my" in row for row in rows[1:])
+    assert not Project.objects.exists()
+
+
+def test_several_of_two_classes_are_at_most_two_by_default(client: Client) -> None:
+    address = begin(client, "pool-experts")
+    task = {
+        "name": "Mood",
+        "question": "Which?",
+        "classes": "glad\nsad",
+        "data_kind": "text",
+        "question_kind": "several",
+    }
+    client.post(address, sent_by(client.get(address), "own") | task)
+    page = client.get(address)
+    assert page.context["form"].data["labels_per_record"] == "2"
+    # Somebody who leaves a field as it is shown is not refused for it.
+    client.post(address, sent_by(page, "own") | {"labels_per_record": "3"})
+    assert "labels_per_record" not in client.get(address).context["form"].errors
