@@ -305,8 +305,6 @@ class Curves(Experiment):
     def costs(self, result: Json) -> list[str]:
         curves = result["curves"]
         return [
-            "Every design but the two without noise costs 2 for a replaced record, the sum of screen and update; "
-            "what was spent on choosing step size, regularisation and a projection comes on top and was not charged.",
             f"The noise on a batch of 5 is about {2 * self._dimension:,} long where its sum is at most 5: without "
             f"noise the same design ends at {shown(curves['FLMB without noise']['final'])}, with it at "
             f"{shown(curves['FLMB bernoulli']['final'])}.",
