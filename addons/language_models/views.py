@@ -22,8 +22,6 @@ from annotation.projects.services import configuring, drafts
 from annotation.projects.views.drafts import keep_typed
 from annotation.wording import localized
 
-USUAL_EXAMPLES = "10"
-
 
 @require_POST
 @login_required

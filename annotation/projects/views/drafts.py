@@ -160,8 +160,7 @@ def keep_typed(request: HttpRequest, draft: OpeningDraft) -> list[str]:
         typed |= {name: sent[name] for name in form.fields if name in sent and name not in typed}
     drafts.change_draft(draft=draft, preset=preset, typed=typed)
     try:
-        if "words_file" in request.FILES:
-            given = request.FILES["words_file"]
+        if (given := request.FILES.get("words_file")) is not None:
             drafts.add_words(draft=draft, lines=lines_in_file(given))
         if "take_examples" in sent and drafts.can_take_examples(draft):
             drafts.take_examples(draft=draft)

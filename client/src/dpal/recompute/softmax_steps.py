@@ -87,7 +87,7 @@ def _prior_length(parameters: Mapping[str, Any], noisy_count: float) -> float:
     if parameters["from_examples"]:
         return PRIOR_LENGTH
     noise = parameters["sigma"] * math.sqrt(parameters["steps"])
-    labels = noisy_count / parameters["n_classes"] / noise * parameters["row_norm"]
+    labels: float = noisy_count / parameters["n_classes"] / noise * parameters["row_norm"]
     return max(SHORTEST_PRIOR, PRIOR_LENGTH * min(1.0, LABELS_BESIDE_NOISE / labels))
 
 
