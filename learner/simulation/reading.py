@@ -2,8 +2,9 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, declaration_of
 from annotation.data.readers.reading import Upload
+from dpal.reading.cells import BadCell
+from dpal.reading.labels import SEVERAL, LabelNames, label_text, labels_in, name_key
 from dpal.reading.rows import Layout
 from learner.estimators.descriptions import ClassDescription
 from learner.simulation.task import SimulationTask, held_out
@@ -114,18 +117,21 @@ def read_task(
     columns = columns or FileColumns()
     pool, rest = read_records(data, columns=columns)
     if test is not None:
-        rest = read_records(test, columns=columns)[0]
+        # Contributors matter where a gate reads the pool; nobody is asked about a test set.
+        rest = read_records(test, columns=replace(columns, contributor=None))[0]
     if rest is None:
         kept, out = held_out(len(pool.labels))
         pool, rest = pool.at(kept), pool.at(out)
-    classes = tuple(sorted({*pool.labels, *rest.labels}))
-    places = {name: place for place, name in enumerate(classes)}
+    classes = tuple(sorted(set(commonest_spellings([*pool.labels, *rest.labels]).values())))
+    names = LabelNames(classes)
     described = read_descriptions(describe) if describe is not None else {}
+    if len({*map(names.place, described)} - {None}) == len(described):
+        described = {classes[names.read(name)]: words for name, words in described.items()}
     return SimulationTask(
         texts=pool.texts,
-        labels=np.array([places[name] for name in pool.labels], dtype=np.int64),
+        labels=np.array([names.read(name) for name in pool.labels], dtype=np.int64),
         test_texts=rest.texts,
-        test_labels=np.array([places[name] for name in rest.labels], dtype=np.int64),
+        test_labels=np.array([names.read(name) for name in rest.labels], dtype=np.int64),
         classes=classes,
         contributors=pool.contributors,
         rows=pool.rows,
@@ -156,7 +162,7 @@ def read_records(path: Path, *, columns: FileColumns) -> tuple[Records, Records 
                 raise ValueError(f"{path.name}: line {batch.bad[0].line} {batch.bad[0].reason}")
             for name, cells in batch.columns.items():
                 found[name] += cells
-    texts, labels = ([_cell(cell) for cell in found[name]] for name in (columns.text, columns.label))
+    texts, labels = [_cell(cell) for cell in found[columns.text]], [_label(cell, path) for cell in found[columns.label]]
     kept = [place for place, (text, label) in enumerate(zip(texts, labels, strict=True)) if text and label]
     if len(kept) < 2:
         raise ValueError(f"{path.name}: fewer than two rows have a text and a label")
@@ -206,6 +212,24 @@ def _spoken(label: str) -> str:
     return label.replace("_", " ")
 
 
+def commonest_spellings(labels: Sequence[str]) -> dict[str, str]:
+    """Return of each label the commonest spelling of its class."""
+    commonest: dict[str, str] = {}
+    for label, _count in Counter(labels).most_common():
+        commonest.setdefault(name_key(label), label)
+    return {label: commonest[name_key(label)] for label in set(labels)}
+
+
+def _label(cell: Any, path: Path) -> str:
+    try:
+        named = labels_in(cell)
+    except BadCell as error:
+        raise ValueError(f"{path.name}: a label {error}") from None
+    if len(named) > 1:
+        raise ValueError(f"{path.name}: a label {SEVERAL}")
+    return named[0] if named else ""
+
+
 def _cell(cell: Any) -> str:
     return "" if cell is None else str(cell).strip()
 
@@ -221,4 +245,4 @@ def _arrays(path: Path) -> tuple[Records, Records | None]:
 
 
 def _from_arrays(rows: NDArray[np.generic], labels: NDArray[np.generic]) -> Records:
-    return Records((), tuple(map(str, labels.tolist())), None, rows)
+    return Records((), tuple(map(label_text, labels.tolist())), None, rows)

@@ -1,6 +1,5 @@
 """Rules that every row must pass, whatever file it came from."""
 
-import json
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import date, time
@@ -20,14 +19,14 @@ from dpal.reading.cells import (
     read_contributor,
     read_text,
 )
-from dpal.reading.rows import BadRow, Layout, NamesSeveral, RawBatch, RowBatch
+from dpal.reading.labels import LabelNames
+from dpal.reading.rows import BadRow, Layout, RawBatch, RowBatch
 from privacy.wording import as_message
 
 MAXIMUM_OWNER_LENGTH = 1_000
 OWNER_TOO_LONG = as_message("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
 NOT_A_NUMBER = as_message("is not a finite number")
 NOT_DECLARED = as_message("is not a declared category")
-NOT_A_CLASS = as_message("is not one of the project's classes")
 WRONG_PIXELS = as_message("does not hold as many whole numbers from 0 to 255 as the image has pixels")
 WRONG_COLOURS = as_message("does not hold three whole numbers from 0 to 255 for each pixel of the image")
 
@@ -65,8 +64,7 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
             layout.contributor, lambda cell: read_contributor(cell, required=required)
         )
     if layout.label:
-        places, mark = layout.places, layout.separator
-        labels = convert(layout.label, lambda cell: stored_label(cell, places, layout.sets, separator=mark))
+        labels = convert(layout.label, label_rule(layout))
     if layout.owner_id or layout.metadata:
         kept = {name: convert(name, read_owner_cell) for name in (layout.owner_id, *layout.metadata) if name}
         metadata = [
@@ -77,6 +75,12 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
         batch = without(batch, bad.keys())
     batch.bad = sorted([*raw.bad, *bad.values()], key=lambda row: row.line)
     return batch
+
+
+def label_rule(layout: Layout) -> Convert:
+    """Return the rule that makes a cell of labels the number that is stored."""
+    names, sets, mark = LabelNames(layout.classes, layout.spelled), layout.sets, layout.separator
+    return names.read if sets is None else lambda cell: names.read_set(cell, sets, separator=mark)
 
 
 def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
@@ -120,48 +124,6 @@ def read_owner_cell(cell: Any) -> str | None:
         raise BadCell(OWNER_TOO_LONG)
     check_storable(text)
     return text
-
-
-def read_label(cell: Any, places: Mapping[str, int]) -> int:
-    if cell is None or cell == "":
-        raise BadCell(EMPTY)
-    place = places.get(str(cell).strip())
-    if place is None:
-        raise BadCell(NOT_A_CLASS)
-    return place
-
-
-def stored_label(cell: Any, places: Mapping[str, int], sets: NamesSeveral | None, *, separator: str = "|") -> int:
-    return read_label(cell, places) if sets is None else read_label_set(cell, places, sets, separator=separator)
-
-
-def read_label_set(cell: Any, places: Mapping[str, int], sets: NamesSeveral, *, separator: str = "|") -> int:
-    named = [str(name).strip() for name in _names_in(cell, places, separator)]
-    if any(name not in places for name in named):
-        raise BadCell(NOT_A_CLASS)
-    chosen = {places[name] for name in named}
-    if not chosen and not sets.names_none:
-        raise BadCell(EMPTY)
-    if len(chosen) > sets.most_classes:
-        raise BadCell(as_message("names more classes than the {most} a record may have", most=sets.most_classes))
-    return sets.stored(chosen)
-
-
-def _names_in(cell: Any, places: Mapping[str, int], separator: str) -> Sequence[Any]:
-    if cell is None or cell == "":
-        return ()
-    if isinstance(cell, list | tuple):
-        return cell
-    text = str(cell).strip()
-    if text in places:
-        return (text,)
-    if text.startswith("["):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            raise BadCell(NOT_A_CLASS) from None
-        return found if isinstance(found, list) else (text,)
-    return text.split(separator)
 
 
 def _column_rule(column: Mapping[str, Any]) -> Convert:

@@ -1,6 +1,5 @@
 """Detection of how a file is written, what each column is for, and which classes a labelled file names."""
 
-import json
 import re
 import zipfile
 from collections import Counter
@@ -20,6 +19,7 @@ from annotation.work.limits import Answer, Limits, run
 from dpal.reading.cells import BadCell
 from dpal.reading.encodings import Encoding
 from dpal.reading.formats import Format
+from dpal.reading.labels import labels_in, name_key
 from dpal.reading.rows import FirstRows, Layout
 from dpal.reading.shapes import FileShape
 
@@ -146,14 +146,14 @@ def examples_of(
 def sorted_labels(cells: Sequence[Any]) -> Labels:
     """Count the labels in some cells; spellings that differ in case, `_` or spaces alone are one class."""
     separator = next((mark for mark in SEPARATORS if _is_split_by(mark, cells)), "")
-    named = [_names_in(cell, separator) for cell in cells]
+    named = [_labels_in(cell, separator) for cell in cells]
     counts = Counter(name for names in named for name in names if name)
     if len(counts) > MOST_VALUES:
         raise InvalidUpload("label: the column has more than 1,000 different values, so it holds no classes")
     commonest: dict[str, str] = {}
     for value, _count in counts.most_common():
-        commonest.setdefault(_spelling(value), value)
-    spelled = {value: commonest[_spelling(value)] for value in counts if commonest[_spelling(value)] != value}
+        commonest.setdefault(name_key(value), value)
+    spelled = {value: commonest[name_key(value)] for value in counts if commonest[name_key(value)] != value}
     numbers = all(re.fullmatch(r"-?\d+", value) for value in counts)
     order = sorted(counts, key=(lambda value: (int(value), value)) if numbers else str.casefold)
     most = max(map(len, named), default=1)
@@ -330,19 +330,11 @@ def _square_side(columns: Mapping[str, Sequence[Any]]) -> int:
     return side if side * side == pixels else 0
 
 
-def _names_in(cell: Any, separator: str) -> list[str]:
-    if cell is None:
+def _labels_in(cell: Any, separator: str) -> list[str]:
+    try:
+        return labels_in(cell, separator=separator)
+    except BadCell:
         return []
-    if isinstance(cell, list | tuple):
-        return [str(name).strip() for name in cell]
-    text = str(cell).strip()
-    if text.startswith("["):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            return [text]
-        return [str(name).strip() for name in found] if isinstance(found, list) else [text]
-    return [part.strip() for part in text.split(separator)] if separator else [text]
 
 
 def _is_split_by(mark: str, cells: Sequence[Any]) -> bool:
@@ -353,10 +345,6 @@ def _is_split_by(mark: str, cells: Sequence[Any]) -> bool:
     split = {text: {part.strip() for part in text.split(mark)} for text in texts}
     together = set().union(*split.values())
     return len(together) < len(texts) or any(parts & texts for text, parts in split.items() if mark in text)
-
-
-def _spelling(value: str) -> str:
-    return re.sub(r"[\s_]+", " ", value).strip().casefold()
 
 
 def _shown(cell: Any) -> str:

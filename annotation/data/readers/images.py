@@ -3,7 +3,7 @@
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from math import prod
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from annotation.data.readers.checks import owners_columns, read_owner_cell, stored_label
+from annotation.data.readers.checks import label_rule, owners_columns, read_owner_cell
 from annotation.errors import InvalidUpload
 from annotation.work.limits import LOOK, WHOLE, Answer, LimitReached, Rule, run
 from dpal.reading.cells import BadCell
-from dpal.reading.rows import BadRow, FirstRows, KeptPicture, Layout, NamesSeveral, RowBatch
+from dpal.reading.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from privacy.wording import as_message, message_from, message_of
 
 FORMATS = ("PNG", "JPEG", "WEBP")
@@ -214,7 +214,7 @@ class ImageArchiveReader:
         return run(read_images, self._file, self._limits, **asked, **self._arguments)
 
     def batches(self) -> Iterator[RowBatch]:
-        places = self._layout.places
+        rule = label_rule(self._layout)
         skipped: dict[int, str] = {}
         whole = line = reached = 0
         careful = False
@@ -223,7 +223,7 @@ class ImageArchiveReader:
                 for found, content in self._answers:
                     line = found["line"]
                     if "images" in found:
-                        yield self._batch(found, content, places, skipped)
+                        yield self._batch(found, content, rule, skipped)
                         whole, skipped = line, {}
                 return
             except LimitReached as limit:
@@ -239,7 +239,7 @@ class ImageArchiveReader:
                 self._answers = self._begin(whole, skipped, careful=True)
 
     def _batch(
-        self, found: dict[str, Any], content: bytes, places: dict[str, int], skipped: dict[int, str]
+        self, found: dict[str, Any], content: bytes, rule: Callable[[str], int], skipped: dict[int, str]
     ) -> RowBatch:
         bad = [BadRow(line, "", message_from(reason)) for line, reason in found["bad"]]
         bad += [BadRow(line, "", reason) for line, reason in skipped.items()]
@@ -248,7 +248,7 @@ class ImageArchiveReader:
         good: list[int] = []
         for place, (line, name, *_) in enumerate(found["images"]):
             try:
-                label = read_folder_label(name, places, self._layout.sets) if self._layout.label else 0
+                label = read_folder_label(name, rule) if self._layout.label else 0
                 owner = read_owner_cell(owner_name(name, self._layout)) or "" if self._layout.owner_id else ""
             except BadCell as error:
                 bad.append(BadRow(line, "", str(error)))
@@ -352,9 +352,9 @@ def is_image_entry(entry: zipfile.ZipInfo) -> bool:
     return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
 
 
-def read_folder_label(filename: str, places: dict[str, int], sets: NamesSeveral | None = None) -> int:
+def read_folder_label(filename: str, rule: Callable[[str], int]) -> int:
     """Return the class whose name is the image's folder; of sets the names may stand beside one another."""
     try:
-        return stored_label(PurePosixPath(filename).parent.name, places, sets)
+        return rule(PurePosixPath(filename).parent.name)
     except BadCell:
         raise BadCell(NO_FOLDER) from None

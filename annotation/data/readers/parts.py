@@ -66,7 +66,7 @@ class PartReader:
 
 
 def is_of_lines(upload: Upload) -> bool:
-    return isinstance(upload.reader, TextReader) and upload.reader.kind != "tasks"
+    return isinstance(upload.reader, TextReader) and upload.reader.kind in ("delimited", "lines")
 
 
 def find_cuts(upload: Upload, file: BinaryIO, *, size: int, part_bytes: int) -> list[int]:

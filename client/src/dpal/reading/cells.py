@@ -1,6 +1,9 @@
 """Rules for a cell that becomes a stored text or the name of a contributor."""
 
+import math
+import re
 import unicodedata
+from decimal import Decimal
 from typing import Any
 
 from dpal.wording import as_message
@@ -13,7 +16,11 @@ NOT_UTF8 = as_message(
     "is not valid in the file's encoding, which is UTF-8 unless another one is chosen; choose windows-1252 or what "
     "else it is, or save the file as UTF-8"
 )
+HALF = as_message("holds half of a character, as texts do that were cut within an emoji")
 NUL = as_message("holds a NUL character")
+
+
+BROKEN = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 class BadCell(ValueError):
@@ -33,6 +40,8 @@ def all_texts_pass(cells: list[Any]) -> bool:
 def read_text(cell: Any) -> str:
     if cell is None:
         raise BadCell(EMPTY)
+    if isinstance(cell, int | float) and not isinstance(cell, bool) and not math.isnan(cell):
+        cell = number_text(cell)
     if not isinstance(cell, str):
         raise BadCell(NOT_TEXT)
     if not cell.strip():
@@ -43,6 +52,12 @@ def read_text(cell: Any) -> str:
     return cell
 
 
+def number_text(number: float | Decimal) -> str:
+    """Return a number as every file writes it: a whole one without a point."""
+    value = float(number)
+    return str(int(number)) if abs(value) < 2**53 and value.is_integer() else str(number)
+
+
 def check_storable(text: str) -> None:
     """Refuse what a UTF-8 database cannot hold; undecodable bytes arrive as lone surrogates."""
     if "\0" in text:
@@ -50,7 +65,8 @@ def check_storable(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadCell(NOT_UTF8) from None
+        # Bytes that could not be decoded are told from halves that the file itself holds.
+        raise BadCell(HALF if BROKEN.search(text) else NOT_UTF8) from None
 
 
 def read_contributor(cell: Any, *, required: bool) -> str | None:

@@ -1,5 +1,6 @@
 """Formats of files by their content, and by their name where content cannot tell."""
 
+import json
 import os
 import re
 import zlib
@@ -13,7 +14,9 @@ from dpal.reading.rows import TextKind
 from dpal.reading.sources import BYTE_ORDER_MARK
 
 HEAD_BYTES = 4096
-OBJECTS = re.compile(rb"\[\s*\{")
+OBJECTS = re.compile(rb"\[\s*[\[{]")
+JSON_NAMES = (".json", ".jsonl", ".ndjson")
+FASTTEXT_MARK = b"__label__"
 # PNG, JPEG and PDF, whose first lines would pass for text.
 OTHER_MARKS = (b"\x89PNG", b"\xff\xd8\xff", b"%PDF")
 OLD_EXCEL = b"\xd0\xcf\x11\xe0"
@@ -32,6 +35,7 @@ class Format(str, Enum):
     PARQUET = ".parquet"
     IMAGES = ".zip"
     TASKS = ".json"
+    FASTTEXT = ".txt"
     WORKBOOK = ".xlsx"
 
     def __str__(self) -> str:
@@ -43,6 +47,7 @@ TEXTS: dict[Format, TextKind] = {
     Format.TSV: "delimited",
     Format.JSON_LINES: "lines",
     Format.TASKS: "tasks",
+    Format.FASTTEXT: "marked",
 }
 
 
@@ -93,13 +98,33 @@ def _detected(file: BinaryIO, name: str, declared: str | None) -> Detected:
             "JPEG or WebP images"
         )
     last = suffixes[-1] if suffixes else ""
-    # A list of objects; without a name that says so, square brackets may begin anything.
     opening = head.removeprefix(BYTE_ORDER_MARK).lstrip()
-    if (last == ".json" and opening[:1] == b"[") or (not last and OBJECTS.match(opening)):
+    if opening.startswith(FASTTEXT_MARK) and last not in (".csv", ".tsv"):
+        return Detected(Format.FASTTEXT, compressed, encoding)
+    # Without a name that says so, square brackets may begin anything.
+    if opening[:1] == b"[" and (last == ".json" or (last not in (".csv", ".tsv") and OBJECTS.match(opening))):
         return Detected(Format.TASKS, compressed, encoding)
-    if last in (".jsonl", ".ndjson") or (last not in (".csv", ".tsv") and first_line.lstrip().startswith(b"{")):
-        return Detected(Format.JSON_LINES, compressed, encoding)
+    if last in JSON_NAMES or (last not in (".csv", ".tsv") and opening.startswith(b"{")):
+        values = opening.startswith(b"{") and not _has_object_a_line(opening, last, is_whole=len(head) < HEAD_BYTES)
+        return Detected(Format.TASKS if values else Format.JSON_LINES, compressed, encoding)
     return Detected(Format.TSV if last == ".tsv" else Format.CSV, compressed, encoding)
+
+
+def _has_object_a_line(opening: bytes, last: str, *, is_whole: bool) -> bool:
+    """Say whether the first line is a row; a whole file on one line may also be an object that holds the rows."""
+    first, end, later = opening.partition(b"\n")
+    if not end and not is_whole:
+        return last != ".json"
+    try:
+        row = json.loads(first)
+    except (ValueError, RecursionError):
+        # One bad line of many is a bad row; an object that only began is no line.
+        return bool(later.lstrip().startswith(b"{")) and first.rstrip().endswith(b"}")
+    return (
+        bool(later.strip())
+        or not isinstance(row, dict)
+        or not any(isinstance(one, list | dict) for one in row.values())
+    )
 
 
 def _refuse_other_sheets(head: bytes, tail: bytes) -> None:

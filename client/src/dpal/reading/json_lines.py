@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from dpal.errors import Unreadable
+from dpal.reading.foreign import is_prodigy, row_of_prodigy
 from dpal.reading.rows import BadRow, Layout, RawBatch
 from dpal.reading.sources import TextSource
 from dpal.wording import as_message
@@ -71,7 +72,7 @@ def _cells_at_once(lines: list[str], names: Sequence[str]) -> dict[str, list[Any
     try:
         read = list(map(SCAN, lines, repeat(0)))
         rows = [row for row, _ in read]
-        if len(rows) < len(lines) or set(map(type, rows)) - {dict}:
+        if len(rows) < len(lines) or set(map(type, rows)) - {dict} or (rows and is_prodigy(rows[0])):
             return None
         if any(line[end:].strip() for line, (_, end) in zip(lines, read, strict=True)):
             return None
@@ -103,4 +104,4 @@ def read_object(line: str) -> dict[str, Any]:
         raise ValueError(NOT_JSON) from None
     if not isinstance(row, dict):
         raise ValueError(NOT_AN_OBJECT)
-    return row
+    return row_of_prodigy(row) if is_prodigy(row) else row

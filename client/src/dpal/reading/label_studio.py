@@ -3,7 +3,6 @@
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,22 +11,21 @@ from typing import Any
 
 from dpal.errors import Unreadable
 from dpal.reading.cells import BadCell
+from dpal.reading.foreign import is_prodigy, row_of_prodigy
 from dpal.reading.json_lines import NO_FIELD, NOT_AN_OBJECT
+from dpal.reading.json_values import json_rows
+from dpal.reading.labels import SEVERAL, label_text
 from dpal.reading.rows import BadRow, Layout, RawBatch
 from dpal.reading.sources import TextSource
 from dpal.wording import as_message
 
-MAXIMUM_TASK_CHARACTERS = 8 * 1024 * 1024
 # Tasks looked at to learn which fields and which controls there are.
 HEAD_TASKS = 100
 # All of them are held, so fewer where they are long.
 HEAD_PIECES = 16
-DECODER = json.JSONDecoder()
-WHITESPACE = re.compile(r"[ \t\r\n]*")
 # What a flat entry says about the task and the annotation, beside the task's data and the answers.
 FLAT_FIELDS = frozenset({"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"})
 NO_ANSWER = as_message("has no answer that counts")
-SEVERAL = as_message("names several classes in one answer")
 TIE = as_message("has answers that disagree, and no class has the most of them")
 
 
@@ -36,6 +34,7 @@ class ControlAnswer:
     people: frozenset[str]
     is_truth: bool
     choices: tuple[str, ...]
+    when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,12 @@ class ExportedTask:
         if not isinstance(first, dict):
             return None
         return first["data"] if is_full(first) else first
+
+    @property
+    def is_plain(self) -> bool:
+        """Say whether the entry is a row of its own, without annotations."""
+        first = self.entries[0]
+        return isinstance(first, dict) and not is_full(first) and "annotation_id" not in first
 
     def controls(self) -> set[str]:
         named: set[str] = set()
@@ -74,12 +79,16 @@ class ExportedTask:
         for entry in self.entries:
             if not is_full(entry):
                 if control in entry:
-                    yield ControlAnswer(identities(entry.get("annotator")), False, choices_of(entry[control]))
+                    when = str(entry.get("updated_at") or entry.get("created_at") or "")
+                    people = identities(entry.get("annotator"))
+                    yield ControlAnswer(people, False, choices_of(entry[control]), when)
                 continue
             for annotation, item in results_of(entry):
                 if item.get("from_name") == control and item.get("type") == "choices":
                     truth = annotation.get("ground_truth") is True
-                    yield ControlAnswer(answering_people(annotation, item), truth, choices_of(item.get("value")))
+                    when = str(annotation.get("updated_at") or annotation.get("created_at") or "")
+                    people = answering_people(annotation, item)
+                    yield ControlAnswer(people, truth, choices_of(item.get("value")), when)
 
 
 class LabelStudioReader:
@@ -141,7 +150,8 @@ class LabelStudioReader:
         label = self._layout.label
         if label:
             try:
-                batch.columns[label].append(settled(list(task.answers(label)), self._layout))
+                cell = data.get(label) if task.is_plain else settled(list(task.answers(label)), self._layout)
+                batch.columns[label].append(cell)
             except BadCell as error:
                 batch.bad.append(BadRow(task.number, label, str(error)))
                 return
@@ -150,49 +160,10 @@ class LabelStudioReader:
             batch.columns[name].append(data.get(name))
 
     def _tasks(self) -> Iterator[ExportedTask]:
-        for _, entries in groupby(enumerate(self._values(), start=1), key=lambda pair: task_key(*pair)):
+        for _, entries in groupby(enumerate(json_rows(self._source), start=1), key=lambda pair: task_key(*pair)):
             held = list(entries)
-            yield ExportedTask(held[0][0], tuple(entry for _, entry in held))
-
-    def _values(self) -> Iterator[Any]:
-        pieces = self._source.text()
-        text, at, count, wanted = "", 0, 0, "["
-        while True:
-            at = WHITESPACE.match(text, at).end()  # type: ignore[union-attr]
-            if at < len(text):
-                sign = text[at]
-                if sign == "]" and wanted in (",", "first"):
-                    if any(map(str.strip, chain([text[at + 1 :]], pieces))):
-                        raise broken_list(count)
-                    return
-                if wanted in ("[", ","):
-                    if sign != wanted:
-                        raise broken_list(count)
-                    at, wanted = at + 1, "first" if wanted == "[" else "value"
-                    continue
-                value, end = decoded_value(text, at)
-                if end < len(text):  # else more of it may follow
-                    at, wanted, count = end, ",", count + 1
-                    yield value
-                    continue
-            piece = next(pieces, None)
-            if piece is None or len(text) - at > MAXIMUM_TASK_CHARACTERS:
-                raise broken_list(count)
-            text, at = text[at:] + piece, 0
-
-
-def decoded_value(text: str, at: int) -> tuple[Any, int]:
-    """Return a value and where it ends; the end of the text if more is needed."""
-    try:
-        return DECODER.raw_decode(text, at)
-    except (ValueError, RecursionError):
-        return None, len(text)
-
-
-def broken_list(count: int) -> Unreadable:
-    return Unreadable(
-        as_message("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count)
-    )
+            entries_of_one = (row_of_prodigy(entry) if is_prodigy(entry) else entry for _, entry in held)
+            yield ExportedTask(held[0][0], tuple(entries_of_one))
 
 
 def is_full(entry: Any) -> bool:
@@ -234,11 +205,12 @@ def choices_of(value: Any) -> tuple[str, ...]:
     if isinstance(value, dict):
         value = value.get("choices")
     chosen = value if isinstance(value, list) else [value]
-    return tuple(choice for choice in chosen if isinstance(choice, str))
+    return tuple(text for text in map(label_text, chosen) if text)
 
 
 def settled(answers: Sequence[ControlAnswer], layout: Layout) -> str | list[str]:
     """Return the class a task is known by, or the names of its set; `BadCell` says why there is none."""
+    answers = newest(answers)
     if layout.annotator is not None:
         answers = [answer for answer in answers if layout.annotator in answer.people]
     if layout.answers == "ground_truth":
@@ -254,6 +226,14 @@ def settled(answers: Sequence[ControlAnswer], layout: Layout) -> str | list[str]
     if others and others[0][1] == votes:
         raise BadCell(TIE)
     return most
+
+
+def newest(answers: Sequence[ControlAnswer]) -> list[ControlAnswer]:
+    """Return the newest answer of each person, and all whose person is not known."""
+    latest: dict[frozenset[str], ControlAnswer] = {}
+    for answer in sorted(answers, key=lambda one: one.when):
+        latest[answer.people] = answer
+    return [answer for answer in answers if not answer.people or latest[answer.people] is answer]
 
 
 def settled_set(answers: Sequence[ControlAnswer]) -> list[str]:

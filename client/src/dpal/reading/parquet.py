@@ -1,6 +1,7 @@
 """Parquet files as batches of Arrow streams."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, BinaryIO
 
@@ -32,6 +33,7 @@ def read_parquet(
     try:
         metadata = pq.read_metadata(file)
         schema = metadata.schema.to_arrow_schema()
+        classes = classes_of(metadata.metadata or {})
         sizes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
         yield {"columns": schema.names, "rows": metadata.num_rows, "group_bytes": sizes}, b""
         # A list of names is a column of another name to the reader, and has no dictionary.
@@ -43,7 +45,7 @@ def read_parquet(
         for batch in opened.iter_batches(
             batch_size=batch_rows, row_groups=chosen, columns=list(wanted), use_threads=False
         ):
-            columns = [batch.column(name) for name in wanted]
+            columns = [_named_classes(batch.column(name), classes.get(name, ())) for name in wanted]
             # The footer counts a word that a million rows repeat once, and it may lie.
             written = sum(map(written_bytes, columns))
             unpacked += written
@@ -63,6 +65,24 @@ def read_parquet(
         raise Unreadable(
             as_message("file: the Parquet file is damaged after row {line}", line=line) if line else DAMAGED
         ) from None
+
+
+def classes_of(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
+    """Return the names of classes by column, as Hugging Face's `ClassLabel` keeps them; columns of others have none."""
+    try:
+        features = json.loads(metadata[b"huggingface"])["info"]["features"]
+        found = {name: said["names"] for name, said in features.items() if said.get("_type") == "ClassLabel"}
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {name: list(map(str, names)) for name, names in found.items() if isinstance(names, list)}
+
+
+def _named_classes(column: pa.Array, names: Sequence[str]) -> pa.Array:
+    """Return names for whole numbers that count through classes; another number, as -1 for none, is an empty cell."""
+    if not names or not pa.types.is_integer(column.type):
+        return column
+    known = pc.and_(pc.greater_equal(column, 0), pc.less(column, len(names)))
+    return pa.array(names, pa.string()).take(pc.if_else(known, column, pa.scalar(None, column.type)))
 
 
 def _stream_of(columns: Sequence[pa.Array]) -> bytes:

@@ -13,7 +13,7 @@ from dpal.wording import as_message, as_plural_message, message_of
 
 UploadKind = Literal["text", "table", "image"]
 AnswersKept = Literal["majority", "ground_truth"]
-TextKind = Literal["delimited", "lines", "tasks"]
+TextKind = Literal["delimited", "lines", "tasks", "marked"]
 # What a job that reads a file hands over: what can be written as JSON, and bytes.
 Answer = tuple[dict[str, Any], bytes]
 
@@ -110,12 +110,6 @@ class Layout:
     @property
     def image_shape(self) -> tuple[int, ...]:
         return (self.height, self.width, 3) if self.colour else (self.height, self.width)
-
-    @property
-    def places(self) -> dict[str, int]:
-        """Position of each class by its names in the file."""
-        own = {name: place for place, name in enumerate(self.classes)}
-        return {value: own[name] for value, name in self.spelled.items() if name in own} | own
 
     def source_of(self, declared: str) -> str:
         return self.sources.get(declared, declared)

@@ -11,6 +11,7 @@ from dpal.errors import Unreadable
 from dpal.reading.cells import BadCell, check_storable
 from dpal.reading.delimited import DELIMITERS
 from dpal.reading.encodings import Encoding
+from dpal.reading.foreign import FastTextReader
 from dpal.reading.formats import Format
 from dpal.reading.json_lines import read_object
 from dpal.reading.label_studio import LabelStudioReader
@@ -65,6 +66,8 @@ def read_shape(
         shape = FileShape(Format.TASKS, tasks.fields(), controls=tasks.controls(), people=tasks.people())
     elif not (lines := [line for line in _head(source) if line.strip()]):
         raise Unreadable("file: holds no rows")
+    elif kind == Format.FASTTEXT:
+        shape = FileShape(Format.FASTTEXT, FastTextReader.header)
     elif kind == Format.JSON_LINES:
         shape = FileShape(Format.JSON_LINES, _fields(lines))
     else:

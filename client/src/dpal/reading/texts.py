@@ -5,11 +5,14 @@ from typing import Any, BinaryIO
 
 from dpal.reading.delimited import DelimitedReader
 from dpal.reading.encodings import Encoding
+from dpal.reading.foreign import FastTextReader
 from dpal.reading.json_lines import JsonLinesReader
 from dpal.reading.label_studio import LabelStudioReader
 from dpal.reading.rows import Answer, Layout, TextKind
 from dpal.reading.sources import FileRange, TextSource
 from dpal.wording import message_of
+
+AnyReader = DelimitedReader | JsonLinesReader | LabelStudioReader | FastTextReader
 
 
 def read_text(
@@ -37,19 +40,21 @@ def read_text(
         chunk_bytes=chunk_bytes,
         line_bytes=line_bytes,
     )
-    reader: DelimitedReader | JsonLinesReader | LabelStudioReader
+    reader: AnyReader
     if kind == "lines":
         reader = JsonLinesReader(source, wanted, follows=header is not None)
+    elif kind == "marked":
+        reader = FastTextReader(source, wanted)
     elif kind == "tasks":
         reader = LabelStudioReader(source, wanted)
     else:
         reader = DelimitedReader(source, wanted, default_delimiter=delimiter, header=header)
-    yield {"header": getattr(reader, "header", []), "delimiter": getattr(reader, "delimiter", delimiter)}, b""
+    yield {"header": list(getattr(reader, "header", [])), "delimiter": getattr(reader, "delimiter", delimiter)}, b""
     for batch in reader.batches():
         bad = [(row.line, row.column, message_of(row.reason).as_json()) for row in batch.bad]
         yield _state(reader) | {"lines": batch.lines, "columns": batch.columns, "bad": bad}, b""
     yield _state(reader), b""
 
 
-def _state(reader: DelimitedReader | JsonLinesReader | LabelStudioReader) -> dict[str, Any]:
+def _state(reader: AnyReader) -> dict[str, Any]:
     return {"lines_read": getattr(reader, "lines_read", 0), "ends_within": getattr(reader, "ends_within", False)}

@@ -14,10 +14,11 @@ def test_texts_that_pass(text):
     [
         (None, cells.EMPTY),
         (" \n", cells.EMPTY),
-        (7, cells.NOT_TEXT),
+        (True, cells.NOT_TEXT),
         ("x" * (cells.MAXIMUM_TEXT_LENGTH + 1), cells.TOO_LONG),
         ("a\0", cells.NUL),
         ("a\udcff", cells.NOT_UTF8),
+        ("cut \ud83d", cells.HALF),
     ],
 )
 def test_texts_that_do_not(cell, reason):
@@ -25,6 +26,11 @@ def test_texts_that_do_not(cell, reason):
         cells.read_text(cell)
     assert str(refused.value) == reason
     assert not cells.all_texts_pass(["fine", cell])
+
+
+@pytest.mark.parametrize(("cell", "text"), [(7, "7"), (7.0, "7"), (0.5, "0.5"), (-1, "-1")])
+def test_a_number_is_the_text_that_another_file_would_hold(cell, text):
+    assert cells.read_text(cell) == text
 
 
 def test_one_person_has_one_name():

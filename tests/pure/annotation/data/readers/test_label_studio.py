@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from annotation.data.readers import checks
 from annotation.data.readers.reading import Upload, detect_format
 from annotation.errors import InvalidUpload
-from dpal.reading import cells, label_studio
+from dpal.reading import cells, label_studio, labels
 from dpal.reading.formats import Format
 from dpal.reading.rows import BadRow, Layout
 
@@ -80,13 +80,13 @@ def test_bad_tasks_are_named_by_their_place_and_the_reason():
         task("good", "sport"),
         task("unanswered"),
         task("taken back", annotation("sport", was_cancelled=True)),
-        task("tied", "sport", "music"),
+        task("tied", annotation("sport", completed_by=1), annotation("music", completed_by=2)),
         task("several", two),
         task("secret word", "secret class"),
         "secret text",
         task("", "sport"),
         {"data": {"body": "x"}, "annotations": [annotation("sport")]},
-        task(5, "sport"),
+        task([5], "sport"),
         task("another control", annotation("sport", result=[{"from_name": "mood", "type": "choices"}])),
         task("odd", {"result": None}, {"result": [None, {}]}, annotation(None), annotation("sport", completed_by=[])),
     ]
@@ -96,8 +96,8 @@ def test_bad_tasks_are_named_by_their_place_and_the_reason():
         BadRow(2, "topic", label_studio.NO_ANSWER),
         BadRow(3, "topic", label_studio.NO_ANSWER),
         BadRow(4, "topic", label_studio.TIE),
-        BadRow(5, "topic", label_studio.SEVERAL),
-        BadRow(6, "topic", checks.NOT_A_CLASS),
+        BadRow(5, "topic", labels.SEVERAL),
+        BadRow(6, "topic", labels.NOT_A_CLASS),
         BadRow(7, "", "is not a JSON object"),
         BadRow(8, "text", cells.EMPTY),
         BadRow(9, "text", "is missing"),
@@ -152,3 +152,13 @@ def test_tasks_split_anywhere_between_pieces_stay_whole(texts, indent, size):
         rows, bad = read(data)
     good = [text for text in texts if text.strip() and "\0" not in text]
     assert (rows, len(bad)) == (good, len(texts) - len(good))
+
+
+def test_the_newest_answer_of_a_person_counts():
+    changed = [annotation("music", completed_by=1), annotation("sport", completed_by=1)]
+    dated = [
+        annotation("sport", completed_by=1, created_at="2024-05-02"),
+        annotation("music", completed_by=1, created_at="2024-05-01"),
+    ]
+    rows, bad = read([task("a", *changed), task("b", *dated)], LABELLED)
+    assert (rows, bad) == ([("a", 0), ("b", 0)], [])

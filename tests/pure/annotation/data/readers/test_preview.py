@@ -8,13 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.data.readers import checks
 from annotation.data.readers.guessing import guess_columns
 from annotation.data.readers.preview import PreviewCell, PreviewRow, preview_of
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
-from dpal.reading import cells
+from dpal.reading import cells, labels
 from dpal.reading.formats import Format
 from dpal.reading.rows import Layout
 from dpal.reading.shapes import FileShape
@@ -117,7 +116,7 @@ def test_the_first_rows_with_every_bad_cell():
     assert [column.role for column in seen.columns] == ["text", "label"]
     assert seen.rows == (
         PreviewRow(2, (PreviewCell("hello"), PreviewCell("ham"))),
-        PreviewRow(3, (PreviewCell("", cells.EMPTY), PreviewCell("opera", checks.NOT_A_CLASS))),
+        PreviewRow(3, (PreviewCell("", cells.EMPTY), PreviewCell("opera", labels.NOT_A_CLASS))),
         PreviewRow(5, (), "has 1 field where the header names 2"),
         PreviewRow(6, (PreviewCell("?", cells.NOT_UTF8), PreviewCell("spam"))),
         PreviewRow(7, (PreviewCell("more"), PreviewCell("ham"))),

@@ -6,7 +6,7 @@ from django.utils import translation
 from annotation.data.readers import checks, images, workbook
 from annotation.wording import localized
 from annotation.work.limits import Limits, reasons
-from dpal.reading import cells, delimited, json_lines, label_studio
+from dpal.reading import cells, delimited, json_lines, label_studio, labels
 from privacy.wording import as_plural_message
 
 WRONG_COUNT = as_plural_message(
@@ -14,8 +14,8 @@ WRONG_COUNT = as_plural_message(
 )
 
 GIVEN = [
-    *(cells.EMPTY, cells.TOO_LONG, cells.NOT_TEXT, cells.NOT_UTF8, cells.NUL, checks.NOT_A_NUMBER),
-    *(checks.NOT_DECLARED, checks.NOT_A_CLASS, checks.WRONG_PIXELS),
+    *(cells.EMPTY, cells.TOO_LONG, cells.NOT_TEXT, cells.NOT_UTF8, cells.NUL, cells.HALF, checks.NOT_A_NUMBER),
+    *(checks.NOT_DECLARED, labels.NOT_A_CLASS, checks.WRONG_PIXELS),
     *(json_lines.NOT_JSON, json_lines.NOT_AN_OBJECT, json_lines.NO_FIELD),
     *(reason for _, reason in delimited.REASONS),
     delimited.UNREADABLE,
@@ -23,7 +23,7 @@ GIVEN = [
     *(images.NOT_AN_IMAGE, images.TOO_LARGE),
     *(images.NOT_EIGHT_BIT, images.ENCRYPTED, images.BAD_NAME, images.NO_FOLDER),
     *(images.TOO_MANY_SCANS, workbook.MERGED, *reasons(Limits()).values()),
-    *(label_studio.NO_ANSWER, label_studio.SEVERAL, label_studio.TIE),
+    *(label_studio.NO_ANSWER, labels.SEVERAL, label_studio.TIE),
 ]
 
 
