@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.form_fields import DecimalMarkField
+from annotation.data.services.mappings import MOST_SKIPPED
 from annotation.data.services.registered import FORMATS
 from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS, Retention
@@ -22,6 +23,26 @@ ENCODINGS = [
     (Encoding.UTF_8.value, "UTF-8"),
     (Encoding.WINDOWS_1252.value, _("Windows-1252 (Western European, as older Excel writes CSV)")),
     (Encoding.LATIN_1.value, "Latin-1 (ISO 8859-1)"),
+    (Encoding.LATIN_9.value, "Latin-9 (ISO 8859-15)"),
+    (Encoding.MAC_ROMAN.value, "Mac OS Roman"),
+    (Encoding.WINDOWS_1250.value, _("Windows-1250 (Central European)")),
+    (Encoding.LATIN_2.value, _("ISO 8859-2 (Central European)")),
+    (Encoding.WINDOWS_1251.value, _("Windows-1251 (Cyrillic)")),
+    (Encoding.KOI8_R.value, _("KOI8-R (Russian)")),
+    (Encoding.KOI8_U.value, _("KOI8-U (Ukrainian)")),
+    (Encoding.WINDOWS_1253.value, _("Windows-1253 (Greek)")),
+    (Encoding.GREEK.value, _("ISO 8859-7 (Greek)")),
+    (Encoding.WINDOWS_1254.value, _("Windows-1254 (Turkish)")),
+    (Encoding.WINDOWS_1255.value, _("Windows-1255 (Hebrew)")),
+    (Encoding.WINDOWS_1256.value, _("Windows-1256 (Arabic)")),
+    (Encoding.WINDOWS_1257.value, _("Windows-1257 (Baltic)")),
+    (Encoding.WINDOWS_1258.value, _("Windows-1258 (Vietnamese)")),
+    (Encoding.THAI.value, _("Windows-874 (Thai)")),
+    (Encoding.SHIFT_JIS.value, _("Shift JIS (Japanese)")),
+    (Encoding.EUC_JP.value, _("EUC-JP (Japanese)")),
+    (Encoding.GB18030.value, _("GB18030, GBK (Simplified Chinese)")),
+    (Encoding.BIG5.value, _("Big5 (Traditional Chinese)")),
+    (Encoding.EUC_KR.value, _("EUC-KR (Korean)")),
     (Encoding.UTF_16.value, _("UTF-16 with a mark")),
     (Encoding.UTF_16_LE.value, _("UTF-16, low byte first (Windows)")),
     (Encoding.UTF_16_BE.value, _("UTF-16, high byte first")),
@@ -174,6 +195,9 @@ class MappingForm(forms.Form):
             self.fields["sheet"] = forms.ChoiceField(choices=sheets, label=_("Sheet of the workbook"))
         if shape.format in (*DELIMITED, Format.WORKBOOK):
             self.fields["has_header"] = forms.BooleanField(required=False, label=_("The first line names the columns"))
+            self.fields["skip_rows"] = forms.IntegerField(
+                required=False, min_value=0, max_value=MOST_SKIPPED, label=_("Rows to skip before the names of columns")
+            )
         if shape.format in DELIMITED:
             self.fields["quoting"] = forms.BooleanField(required=False, label=_('Fields may stand in quotes (")'))
             self.fields["delimiter"] = forms.ChoiceField(choices=DELIMITERS, label=_("Between two fields"))
@@ -210,7 +234,7 @@ class MappingForm(forms.Form):
         )
 
     def mapping(self) -> dict[str, Any]:
-        values = {name: value for name, value in self.cleaned_data.items() if value not in ("", [])}
+        values = {name: value for name, value in self.cleaned_data.items() if value not in ("", [], None)}
         features = {
             name: values.pop(f"{FEATURE}{place}")
             for place, name in enumerate(self.declared)
@@ -223,6 +247,8 @@ def reading_of(data: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
     reading: dict[str, Any] = {}
     if shape.format in (*DELIMITED, Format.WORKBOOK):
         reading["has_header"] = "has_header" in data
+        skipped = str(data.get("skip_rows") or 0)
+        reading["skip_rows"] = min(int(skipped), MOST_SKIPPED) if skipped.isdecimal() else 0
     if shape.format in DELIMITED:
         reading["quoting"] = "quoting" in data
         if data.get("delimiter") in dict(DELIMITERS):
@@ -235,8 +261,8 @@ def reading_of(data: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
 
 
 def reading_so_far(mapping: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
-    usual = {"has_header": True, "quoting": True, "delimiter": shape.delimiter, "encoding": "", "sheet": shape.sheet}
-    return usual | dict(mapping)
+    usual = {"has_header": True, "skip_rows": 0, "quoting": True, "delimiter": shape.delimiter, "encoding": ""}
+    return usual | {"sheet": shape.sheet} | dict(mapping)
 
 
 def _initial(mapping: Mapping[str, Any], project: Project, shape: FileShape) -> dict[str, Any]:

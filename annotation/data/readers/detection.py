@@ -23,6 +23,7 @@ from dpal.reading.labels import labels_in, name_key
 from dpal.reading.rows import FirstRows, Layout
 from dpal.reading.shapes import FileShape
 
+READING = ("has_header", "delimiter", "quoting", "encoding", "sheet", "skip_rows")
 SEPARATORS = ("|", ";", ",")
 LOOKED_AT = 500
 SHOWN = 5
@@ -179,7 +180,7 @@ def _shape(file: BinaryIO, name: str, given: dict[str, Any], maximum_bytes: int)
         except InvalidUpload:
             # No text file, so it has no encoding.
             file.seek(0)
-    asked = {key: given[key] for key in ("has_header", "delimiter", "quoting", "encoding", "sheet") if key in given}
+    asked = {key: given[key] for key in READING if key in given}
     shape = shape_of(file, name, maximum_bytes=maximum_bytes, **asked)
     if shape.format in (Format.CSV, Format.TSV):
         given.setdefault("delimiter", shape.delimiter)
@@ -206,7 +207,10 @@ def _looks_western(head: bytes) -> bool:
         text = head.decode(Encoding.WINDOWS_1252, "replace")
         letters = [letter for letter in text if letter.isalpha()]
         other = sum(letter > "\x7f" for letter in letters)
-        return "\ufffd" not in text and other <= MOST_SHARE_OF_OTHER_LETTERS * len(letters)
+        if "\ufffd" in text or other > MOST_SHARE_OF_OTHER_LETTERS * len(letters):
+            return False
+        # Any bytes decode: that the words are of a Western language is what tells.
+        return bool(language_of([text]))
     return False
 
 
@@ -229,9 +233,8 @@ def _has_header(file: BinaryIO, name: str, shape: FileShape, given: Mapping[str,
 
 
 def _layout(reading: Mapping[str, Any], columns: Sequence[str], *, label: str | None = None) -> Layout:
-    keys = ("has_header", "delimiter", "quoting", "encoding", "sheet")
     return Layout(
-        kind="text", label=label, metadata=tuple(columns), **{key: reading[key] for key in keys if key in reading}
+        kind="text", label=label, metadata=tuple(columns), **{key: reading[key] for key in READING if key in reading}
     )
 
 

@@ -28,11 +28,13 @@ class Upload:
     def __init__(
         self, file: BinaryIO, name: str, layout: Layout, *, maximum_bytes: int, look: FirstRows | None = None
     ) -> None:
-        self.format, self.compressed, self.encoding = detect_format(file, name, layout.encoding)
+        self.format, self.compressed, self.encoding, member = detect_format(file, name, layout.encoding, layout.sheet)
         self.layout = layout
         self.maximum_bytes = maximum_bytes
-        if layout.sheet is not None and self.format is not Format.WORKBOOK:
+        if layout.sheet is not None and self.format is not Format.WORKBOOK and member is None:
             raise InvalidUpload("sheet: only workbooks have sheets; leave it out for this file")
+        if layout.skip_rows and self.format not in (Format.CSV, Format.TSV, Format.WORKBOOK):
+            raise InvalidUpload("skip_rows: only tables have rows before their header; leave it out for this file")
         if self.format is Format.IMAGES and layout.kind != "image":
             raise InvalidUpload(
                 as_message("file: a zip of images does not fit a project of kind {kind}", kind=layout.kind)
@@ -56,6 +58,7 @@ class Upload:
                 TEXTS[self.format],
                 delimiter="\t" if self.format is Format.TSV else ",",
                 compressed=self.compressed,
+                member=member,
                 encoding=self.encoding,
                 maximum_bytes=maximum_bytes,
                 look=look,

@@ -24,15 +24,16 @@ def shape_of(
     quoting: bool = True,
     encoding: str | None = None,
     sheet: str | None = None,
+    skip_rows: int = 0,
 ) -> FileShape:
     """Look at the beginning of a file; `InvalidUpload` if its format or encoding is another, or it is damaged."""
-    kind, compressed, settled = detect_format(file, name, encoding)
+    kind, compressed, settled, member = detect_format(file, name, encoding, sheet)
     if kind is Format.IMAGES:
         return FileShape(kind, (FILE_NAME,))
     if kind is Format.PARQUET:
         return FileShape(kind, parquet_columns(file))
     if kind is Format.WORKBOOK:
-        asked = Layout(kind="text", has_header=has_header, sheet=sheet)
+        asked = Layout(kind="text", has_header=has_header, sheet=sheet, skip_rows=skip_rows)
         book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=FirstRows(1))
         return FileShape(kind, tuple(name for name in book.header if name), sheets=book.sheets, sheet=book.sheet)
     found, _ = next(
@@ -42,11 +43,13 @@ def shape_of(
             LOOK,
             kind=kind,
             compressed=compressed,
+            member=member,
             maximum_bytes=maximum_bytes,
             encoding=settled,
             has_header=has_header,
             delimiter=delimiter,
             quoting=quoting,
+            skip_rows=skip_rows,
         )
     )
     several = {name: tuple(value) for name, value in found.items() if isinstance(value, list)}

@@ -24,6 +24,7 @@ class WorkbookReader:
             wanted=layout.columns(),
             sheet=layout.sheet,
             header=layout.header if not layout.has_header else None,
+            skip_rows=layout.skip_rows,
             maximum_bytes=maximum_bytes,
             batch_rows=BATCH_ROWS if look is None else look.rows,
         )

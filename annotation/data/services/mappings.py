@@ -21,10 +21,11 @@ from dpal.reading.rows import AnswersKept, Layout
 from dpal.reading.shapes import FileShape
 from privacy.wording import as_message
 
-READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})
+READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet", "skip_rows"})
 NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
 MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers", "metadata", "values", "separator", "without_public"}
 MOST_METADATA = 20
+MOST_SKIPPED = 100
 TEXTS_BY_NAME = {
     "features": "features: must name a column of the file for each declared column",
     "values": "values: must name a class for each value",
@@ -49,10 +50,11 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     `text`, `contributor`, `label` (a pool's are never read), `pixels` (a list) and `id` (the owner's) name columns, and
     `metadata` those that people read beside a record; `features` says for declared columns what the file calls them. Of
     delimited files `has_header`, the `columns` where there is none, `delimiter` and `quoting` say how they are written,
-    of any text its `encoding`, and `sheet` names one of a workbook. Of Label Studio's tasks `label` names a control,
-    `answers` whether the majority counts or only what is marked as true, `annotator` whose count. `values` gives the
-    class that another spelling of a label stands for, `separator` what stands between several labels in one cell, and
-    `without_public` leaves rows of a pool out that public data hold, too.
+    and `skip_rows` how many rows go before, of any text its `encoding`, and `sheet` names one of a workbook. Of Label
+    Studio's tasks `label` names a control, `answers` whether the majority counts or only what is marked as true,
+    `annotator` whose count. `values` gives the class that another spelling of a label stands for, `separator` what
+    stands between several labels in one cell, and `without_public` leaves rows of a pool out that public data hold,
+    too.
     """
     if unknown := mapping.keys() - MAPPING_KEYS:
         raise InvalidUpload(as_message("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
@@ -97,6 +99,9 @@ def _check_reading(mapping: Mapping[str, Any]) -> None:
     for key in ("has_header", "quoting", "without_public"):
         if not isinstance(mapping.get(key, True), bool):
             raise InvalidUpload(as_message("{key}: must be true or false", key=key))
+    skipped = mapping.get("skip_rows", 0)
+    if not isinstance(skipped, int) or isinstance(skipped, bool) or not 0 <= skipped <= MOST_SKIPPED:
+        raise InvalidUpload(as_message("skip_rows: must be a whole number from 0 to {most}", most=MOST_SKIPPED))
     columns = mapping.get("columns", [])
     if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
         raise InvalidUpload("columns: must be a list of names")
@@ -156,6 +161,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         quoting=mapping.get("quoting", True),
         encoding=mapping.get("encoding"),
         sheet=mapping.get("sheet"),
+        skip_rows=mapping.get("skip_rows", 0),
         owner_id=mapping.get("id"),
         metadata=tuple(mapping.get("metadata", ())),
         sources=features,
@@ -180,6 +186,7 @@ def look_at(file: Any, name: str, reading: Mapping[str, Any]) -> FileShape:
         quoting=reading.get("quoting", True),
         encoding=reading.get("encoding"),
         sheet=reading.get("sheet"),
+        skip_rows=reading.get("skip_rows", 0),
     )
 
 
@@ -210,7 +217,10 @@ def with_control(project: Project, role: str, file: Any, name: str, mapping: Map
     if role == DatasetRole.POOL or "label" in mapping:
         return completed
     file.seek(0)
-    if detect_format(cast("BinaryIO", file), name, mapping.get("encoding")).format is Format.TASKS:
+    if (
+        detect_format(cast("BinaryIO", file), name, mapping.get("encoding"), mapping.get("sheet")).format
+        is Format.TASKS
+    ):
         controls = look_at(file, name, mapping).controls
         if len(controls) == 1:
             completed["label"] = controls[0]

@@ -45,6 +45,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--start-epsilon", type=float, help="limit of the account of a charged start")
         parser.add_argument("--no-header", action="store_true", help="the first line is a row")
+        parser.add_argument(
+            "--skip-rows", type=int, default=0, metavar="N", help="rows before the names of the columns"
+        )
         parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
         parser.add_argument("--encoding", choices=list(Encoding), help="of a text file, where its mark does not say it")
         parser.add_argument("--sheet", metavar="NAME", help="of a workbook; without it the first that shows")
@@ -99,4 +102,6 @@ def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
         mapping["columns"] = options["columns"].split(",")
     if options["delimiter"]:
         mapping["delimiter"] = options["delimiter"].replace("\\t", "\t")
+    if options["skip_rows"]:
+        mapping["skip_rows"] = options["skip_rows"]
     return mapping | {"has_header": not options["no_header"], "quoting": options["quoting"]}

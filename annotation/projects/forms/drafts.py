@@ -14,6 +14,7 @@ from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.presets import PRESETS, Preset
 from annotation.data.forms import DELIMITERS, ENCODINGS
 from annotation.data.readers.detection import DetectedFile
+from annotation.data.services.mappings import MOST_SKIPPED
 from annotation.models import Arrival, DataKind, Oracle
 from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm
 from dpal.reading.formats import Format
@@ -93,6 +94,10 @@ class ReadingForm(forms.Form):
         if kind in (Format.CSV, Format.TSV):
             self.fields["delimiter"] = forms.ChoiceField(choices=DELIMITERS, label=_("Between two fields"))
             self.fields["has_header"] = forms.BooleanField(required=False, label=_("The first line names the columns"))
+        if kind in (Format.CSV, Format.TSV, Format.WORKBOOK):
+            self.fields["skip_rows"] = forms.IntegerField(
+                required=False, min_value=0, max_value=MOST_SKIPPED, label=_("Rows to skip before the names of columns")
+            )
         if kind is Format.WORKBOOK:
             sheets = [(name, name) for name in detected.shape.sheets]
             self.fields["sheet"] = forms.ChoiceField(choices=sheets, label=_("Sheet of the workbook"))

@@ -189,7 +189,10 @@ def _keep_columns(request: HttpRequest, draft: OpeningDraft, part: str) -> None:
         drafts.leave_shared_out(draft=draft, leave_out=sent["leave_out"] == "yes")
     form = pages.ReadingForm(sent, detected=drafts.look_at(draft, part), prefix=part)
     if form.is_valid() and f"{part}-written" in sent:
-        reading = {**held["reading"], **{name: value for name, value in form.cleaned_data.items() if value != ""}}
+        reading = {
+            **held["reading"],
+            **{name: value for name, value in form.cleaned_data.items() if value not in ("", None)},
+        }
         if reading != held["reading"]:
             drafts.read_anew(draft=draft, part=part, reading=reading)
             return

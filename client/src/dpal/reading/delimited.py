@@ -2,11 +2,11 @@
 
 import csv
 from collections.abc import Iterator
-from itertools import chain, islice, repeat
+from itertools import islice, repeat
 from operator import attrgetter, itemgetter
-from typing import Any
 
 from dpal.errors import Unreadable
+from dpal.reading.heads import UNENDED, csv_rows, read_head
 from dpal.reading.rows import BadRow, Layout, RawBatch
 from dpal.reading.sources import TextSource
 from dpal.wording import as_message, as_plural_message
@@ -14,7 +14,7 @@ from dpal.wording import as_message, as_plural_message
 # Rows between two looks at whether a piece of the file is done.
 STRIDE = 64
 DELIMITERS = (",", "\t", ";", "|")
-AT_THE_END = "unexpected end of data"
+AT_THE_END = UNENDED
 REASONS = (
     (AT_THE_END, as_message("a quote is opened and never closed")),
     (
@@ -56,7 +56,7 @@ class DelimitedReader:
             layout.require(self.header)
 
     def batches(self) -> Iterator[RawBatch]:
-        reader = self._open(self._lines, self.delimiter)
+        reader = csv_rows(self._lines, self.delimiter, quoting=self._layout.quoting)
         # Rows and the lines they end on without a step of Python between them: nearly all rows are good.
         ended = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)
         found: list[tuple[list[str], int]] = []
@@ -89,6 +89,8 @@ class DelimitedReader:
         lines = [line + 1 + self._lines_before for line in (end, *(line for _, line in found[:-1]))][: len(rows)]
         wanted = len(self.header)
         if set(map(len, rows)) - {wanted}:
+            # Separators after the last cell make no column.
+            rows = [row if any(row[wanted:]) else row[:wanted] for row in rows]
             for row, line in zip(rows, lines, strict=True):
                 if row and len(row) != wanted:  # an empty line is no row
                     bad.append(
@@ -124,36 +126,19 @@ class DelimitedReader:
 
     def _find_header(self, default_delimiter: str) -> list[str]:
         layout = self._layout
-        first = ""
-        while not first.strip("\r\n"):
-            line = next(self._lines, None)
-            if line is None:
-                raise Unreadable("file: holds no rows")
-            first = line
-            self._lines_before += 1
-        if not layout.has_header:
-            self.delimiter = layout.delimiter or default_delimiter
-            self._lines = chain([first], self._lines)
-            self._lines_before -= 1
-            return list(layout.header) or self._numbered(first)
-        candidates = [layout.delimiter] if layout.delimiter else [default_delimiter, *DELIMITERS]
-        headers = {delimiter: self._split(first, delimiter) for delimiter in candidates}
         wanted = set(layout.columns())
-        self.delimiter = next((key for key, names in headers.items() if wanted <= set(names)), candidates[0])
-        return headers[self.delimiter]
-
-    def _numbered(self, first: str) -> list[str]:
-        names = [str(place) for place in range(1, len(self._split(first, self.delimiter)) + 1)]
-        wanted = self._layout.columns()
-        return list(wanted) if len(names) == len(wanted) == 1 else names
-
-    def _split(self, line: str, delimiter: str) -> list[str]:
-        try:
-            return [name.strip() for name in next(self._open(iter([line]), delimiter), [])]
-        except csv.Error:
-            return []  # quotes that make no sense to this delimiter do to another
-
-    def _open(self, lines: Iterator[str], delimiter: str) -> Any:
-        if self._layout.quoting:
-            return csv.reader(lines, delimiter=delimiter, strict=True)
-        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+        candidates = [layout.delimiter] if layout.delimiter else [default_delimiter, *DELIMITERS]
+        head, self._lines = read_head(
+            self._lines,
+            candidates if layout.has_header else candidates[:1],
+            wanted=wanted,
+            has_header=layout.has_header,
+            quoting=layout.quoting,
+            skip=layout.skip_rows,
+            is_given=layout.delimiter is not None,
+        )
+        self.delimiter, self._lines_before = head.delimiter, head.lines
+        if layout.has_header:
+            return head.names
+        names = [str(place) for place in range(1, len(head.names) + 1)]
+        return list(layout.header) or (list(layout.columns()) if len(names) == len(wanted) == 1 else names)

@@ -1,4 +1,4 @@
-"""Encodings of text files: by the mark or as declared, never guessed: Windows-1252 and Latin-1 take any bytes."""
+"""Encodings of text files: by the mark or as declared, never guessed: many take any bytes."""
 
 import codecs
 from enum import Enum
@@ -16,11 +16,37 @@ class Encoding(str, Enum):
     UTF_16_BE = "utf-16-be"
     WINDOWS_1252 = "windows-1252"
     LATIN_1 = "iso-8859-1"
+    LATIN_9 = "iso-8859-15"
+    MAC_ROMAN = "mac-roman"
+    WINDOWS_1250 = "windows-1250"
+    LATIN_2 = "iso-8859-2"
+    WINDOWS_1251 = "windows-1251"
+    KOI8_R = "koi8-r"
+    KOI8_U = "koi8-u"
+    WINDOWS_1253 = "windows-1253"
+    GREEK = "iso-8859-7"
+    WINDOWS_1254 = "windows-1254"
+    WINDOWS_1255 = "windows-1255"
+    WINDOWS_1256 = "windows-1256"
+    WINDOWS_1257 = "windows-1257"
+    WINDOWS_1258 = "windows-1258"
+    THAI = "windows-874"
+    SHIFT_JIS = "shift_jis"
+    EUC_JP = "euc_jp"
+    GB18030 = "gb18030"
+    BIG5 = "big5"
+    EUC_KR = "euc_kr"
+
+    @property
+    def codec(self) -> str:
+        """Return the name by which Python reads it: what Windows calls by a standard's name is its own, wider one."""
+        return CODECS.get(self.value, self.value)
 
     def __str__(self) -> str:
         return self.value
 
 
+CODECS = {"windows-874": "cp874", "shift_jis": "cp932", "euc_kr": "cp949"}
 WIDE = (Encoding.UTF_16, Encoding.UTF_16_LE, Encoding.UTF_16_BE)
 # The longer ones first: two of them begin alike.
 UTF_32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
@@ -72,5 +98,5 @@ def errors_of(encoding: Encoding) -> str:
 
 def head_as_utf8(head: bytes, encoding: Encoding) -> bytes:
     """Return the beginning of a text in UTF-8; it may end within a character."""
-    text = codecs.getincrementaldecoder(encoding)(errors_of(encoding)).decode(head)
+    text = codecs.getincrementaldecoder(encoding.codec)(errors_of(encoding)).decode(head)
     return text.encode("utf-8", errors_of(encoding))

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import BinaryIO, NamedTuple
 
 from dpal.errors import Unreadable
+from dpal.reading.archives import head_of_member, member_of
 from dpal.reading.encodings import Encoding, head_as_utf8, settled_encoding
 from dpal.reading.rows import TextKind
 from dpal.reading.sources import BYTE_ORDER_MARK
@@ -52,22 +53,26 @@ TEXTS: dict[Format, TextKind] = {
 
 
 class Detected(NamedTuple):
-    """What a file is: its format, whether it is gzipped, and how its letters are written if it is text."""
+    """What a file is: its format, whether it is packed, its encoding if it is text, and its name in a zip."""
 
     format: Format
     compressed: bool = False
     encoding: Encoding = Encoding.UTF_8
+    member: str | None = None
 
 
-def detect_format(file: BinaryIO, name: str, encoding: str | None = None) -> Detected:
-    """Return the format by content, and by name where content cannot tell; `encoding` is what a text is said to be."""
-    found = _detected(file, name, encoding)
+def detect_format(file: BinaryIO, name: str, encoding: str | None = None, member: str | None = None) -> Detected:
+    """Return the format by content, and by name where content cannot tell; `encoding` is what a text is said to be.
+
+    `member` is the file of a zip that is meant, where there are several.
+    """
+    found = _detected(file, name, encoding, member)
     if encoding is not None and found.format not in TEXTS:
         raise Unreadable("encoding: only text files need one; leave it out for this file")
     return found
 
 
-def _detected(file: BinaryIO, name: str, declared: str | None) -> Detected:
+def _detected(file: BinaryIO, name: str, declared: str | None, chosen: str | None) -> Detected:
     head = file.read(HEAD_BYTES)
     file.seek(-min(TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
     tail = file.read() if head.startswith(b"PK") else b""
@@ -78,10 +83,17 @@ def _detected(file: BinaryIO, name: str, declared: str | None) -> Detected:
     if head.startswith(b"PAR1"):
         return Detected(Format.PARQUET)
     _refuse_other_sheets(head, tail)
+    member = None
     if head.startswith(b"PK\x03\x04"):
-        return Detected(Format.WORKBOOK if any(name in head + tail for name in IN_A_WORKBOOK) else Format.IMAGES)
-    compressed = head.startswith(b"\x1f\x8b")
-    if compressed:
+        if any(name in head + tail for name in IN_A_WORKBOOK):
+            return Detected(Format.WORKBOOK)
+        if (found := member_of(file, tail, chosen)) is None:
+            return Detected(Format.IMAGES)
+        head, member = head_of_member(file, found, HEAD_BYTES), found.name
+        suffixes = [suffix.lower() for suffix in PurePath(member).suffixes]
+        file.seek(0)
+    compressed = member is not None or head.startswith(b"\x1f\x8b")
+    if compressed and member is None:
         try:
             head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
         except zlib.error:
@@ -100,14 +112,14 @@ def _detected(file: BinaryIO, name: str, declared: str | None) -> Detected:
     last = suffixes[-1] if suffixes else ""
     opening = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if opening.startswith(FASTTEXT_MARK) and last not in (".csv", ".tsv"):
-        return Detected(Format.FASTTEXT, compressed, encoding)
+        return Detected(Format.FASTTEXT, compressed, encoding, member)
     # Without a name that says so, square brackets may begin anything.
     if opening[:1] == b"[" and (last == ".json" or (last not in (".csv", ".tsv") and OBJECTS.match(opening))):
-        return Detected(Format.TASKS, compressed, encoding)
+        return Detected(Format.TASKS, compressed, encoding, member)
     if last in JSON_NAMES or (last not in (".csv", ".tsv") and opening.startswith(b"{")):
         values = opening.startswith(b"{") and not _has_object_a_line(opening, last, is_whole=len(head) < HEAD_BYTES)
-        return Detected(Format.TASKS if values else Format.JSON_LINES, compressed, encoding)
-    return Detected(Format.TSV if last == ".tsv" else Format.CSV, compressed, encoding)
+        return Detected(Format.TASKS if values else Format.JSON_LINES, compressed, encoding, member)
+    return Detected(Format.TSV if last == ".tsv" else Format.CSV, compressed, encoding, member)
 
 
 def _has_object_a_line(opening: bytes, last: str, *, is_whole: bool) -> bool:
@@ -120,11 +132,12 @@ def _has_object_a_line(opening: bytes, last: str, *, is_whole: bool) -> bool:
     except (ValueError, RecursionError):
         # One bad line of many is a bad row; an object that only began is no line.
         return bool(later.lstrip().startswith(b"{")) and first.rstrip().endswith(b"}")
-    return (
-        bool(later.strip())
-        or not isinstance(row, dict)
-        or not any(isinstance(one, list | dict) for one in row.values())
-    )
+    if later.strip() or not isinstance(row, dict):
+        return True
+    lists = [value for value in row.values() if isinstance(value, list)]
+    if last == ".json":
+        return not lists and not any(isinstance(value, dict) for value in row.values())
+    return not any(isinstance(one, dict) for value in lists for one in value[:1])
 
 
 def _refuse_other_sheets(head: bytes, tail: bytes) -> None:

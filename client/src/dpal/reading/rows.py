@@ -64,6 +64,8 @@ class Layout:
         be empty. `sources` has those that the file calls otherwise.
     header : tuple of str
         Names of all columns of a delimited file without a header; if empty they are called 1, 2, ...
+    skip_rows : int
+        Rows of a table before the one that names its columns.
     delimiter, encoding, sheet : str, optional
         None finds the delimiter, takes the mark's word or UTF-8, and the first sheet that shows.
     owner_id, metadata
@@ -92,6 +94,7 @@ class Layout:
     width: int = 0
     colour: bool = False
     has_header: bool = True
+    skip_rows: int = 0
     header: tuple[str, ...] = ()
     delimiter: str | None = None
     quoting: bool = True

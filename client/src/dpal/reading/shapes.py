@@ -1,6 +1,5 @@
 """Shape of a file before anybody said which column is which."""
 
-import csv
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from dpal.errors import Unreadable
 from dpal.reading.cells import BadCell, check_storable
 from dpal.reading.delimited import DELIMITERS
 from dpal.reading.encodings import Encoding
-from dpal.reading.foreign import FastTextReader
 from dpal.reading.formats import Format
+from dpal.reading.heads import read_head
 from dpal.reading.json_lines import read_object
 from dpal.reading.label_studio import LabelStudioReader
 from dpal.reading.rows import Answer, Layout, refuse_wide
@@ -58,26 +57,33 @@ def read_shape(
     has_header: bool,
     delimiter: str | None,
     quoting: bool,
+    skip_rows: int = 0,
+    member: str | None = None,
 ) -> Iterator[Answer]:
     """Yield the shape of a text file; a job of a limited process."""
-    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=Encoding(encoding))
+    source = TextSource(
+        file, member=member, compressed=compressed, maximum_bytes=maximum_bytes, encoding=Encoding(encoding)
+    )
     if kind == Format.TASKS:
         tasks = LabelStudioReader(source, Layout(kind="text"))
         shape = FileShape(Format.TASKS, tasks.fields(), controls=tasks.controls(), people=tasks.people())
-    elif not (lines := [line for line in _head(source) if line.strip()]):
-        raise Unreadable("file: holds no rows")
-    elif kind == Format.FASTTEXT:
-        shape = FileShape(Format.FASTTEXT, FastTextReader.header)
-    elif kind == Format.JSON_LINES:
-        shape = FileShape(Format.JSON_LINES, _fields(lines))
-    else:
+    elif kind in (Format.CSV, Format.TSV):
         default = "\t" if kind == Format.TSV else ","
         candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
-        split = {candidate: _split(lines[0], candidate, quoting=quoting) for candidate in candidates}
-        # The one that makes most columns of the first line; the earlier one of two that make as many.
-        chosen = max(split, key=lambda candidate: len(split[candidate]))
-        names = split[chosen] if has_header else [str(place) for place in range(1, len(split[chosen]) + 1)]
-        shape = FileShape(Format(kind), tuple(names), chosen)
+        head, _ = read_head(
+            source.lines(),
+            candidates,
+            has_header=has_header,
+            quoting=quoting,
+            skip=skip_rows,
+            is_given=delimiter is not None,
+        )
+        names = head.names if has_header else [str(place) for place in range(1, len(head.names) + 1)]
+        shape = FileShape(Format(kind), tuple(names), head.delimiter)
+    elif not (lines := [line for line in _head(source) if line.strip()]):
+        raise Unreadable("file: holds no rows")
+    else:
+        shape = FileShape(Format.JSON_LINES, _fields(lines))
     yield {name: getattr(shape, name) for name in ("columns", "delimiter", "controls", "people")}, b""
 
 
@@ -96,14 +102,3 @@ def _fields(lines: list[str]) -> tuple[str, ...]:
         with suppress(ValueError):
             found |= dict.fromkeys(read_object(line))
     return tuple(found)
-
-
-def _split(line: str, delimiter: str, *, quoting: bool) -> list[str]:
-    try:
-        if quoting:
-            names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
-        else:
-            names = next(csv.reader([line], delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True), [])
-        return [name.strip() for name in names]
-    except csv.Error:
-        return []

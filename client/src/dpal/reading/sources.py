@@ -2,10 +2,11 @@
 
 import gzip
 import io
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from dpal.errors import Unreadable
 from dpal.reading.encodings import Encoding, errors_of
@@ -43,11 +44,20 @@ class _Counted(io.RawIOBase):
             piece = self._stream.read(min(len(buffer), self._chunk_bytes))
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise Unreadable("file: the gzip archive is damaged or cut off") from None
+        except zipfile.BadZipFile:
+            raise Unreadable("file: the zip archive is damaged or cut off") from None
         self.count += len(piece)
         if self.count > self._maximum_bytes:
             raise Unreadable(as_message("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes))
         buffer[: len(piece)] = piece
         return len(piece)
+
+
+def opened_member(file: BinaryIO, member: str) -> IO[bytes]:
+    try:
+        return zipfile.ZipFile(file).open(member)
+    except (zipfile.BadZipFile, KeyError, RuntimeError, OSError, ValueError, NotImplementedError, EOFError):
+        raise Unreadable("file: the zip archive is damaged or cut off") from None
 
 
 class TextSource:
@@ -58,6 +68,7 @@ class TextSource:
         file: "BinaryIO | FileRange",
         *,
         compressed: bool,
+        member: str | None = None,
         maximum_bytes: int,
         from_start: bool = True,
         encoding: Encoding = Encoding.UTF_8,
@@ -65,12 +76,16 @@ class TextSource:
         line_bytes: int = MAXIMUM_LINE_BYTES,
     ) -> None:
         self._chunk_bytes, self._line_bytes = chunk_bytes, line_bytes
-        stream = gzip.GzipFile(fileobj=cast(BinaryIO, file)) if compressed else file
+        stream: Any = file
+        if member is not None:
+            stream = opened_member(cast(BinaryIO, file), member)
+        elif compressed:
+            stream = gzip.GzipFile(fileobj=cast(BinaryIO, file))
         self._bytes = _Counted(stream, maximum_bytes, chunk_bytes)
         marked = from_start and encoding == Encoding.UTF_8
         self._text = io.TextIOWrapper(
             io.BufferedReader(self._bytes, chunk_bytes),
-            "utf-8-sig" if marked else encoding.value,
+            "utf-8-sig" if marked else encoding.codec,
             errors_of(encoding),
             newline="",
         )

@@ -28,12 +28,14 @@ def read_text(
     line_bytes: int,
     part: tuple[int, int] | None,
     header: list[str] | None,
+    member: str | None = None,
 ) -> Iterator[Answer]:
     """Yield header and delimiter, then rows; a job of a limited process."""
     wanted = Layout(**layout)
     source = TextSource(
         file if part is None else FileRange(file, *part),
         compressed=compressed,
+        member=member,
         maximum_bytes=maximum_bytes,
         from_start=part is None or part[0] == 0,
         encoding=Encoding(encoding),

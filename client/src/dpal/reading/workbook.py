@@ -3,7 +3,7 @@
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 from dpal.errors import Unreadable
@@ -23,6 +23,7 @@ def read_workbook(
     header: Sequence[str] | None,
     maximum_bytes: int,
     batch_rows: int,
+    skip_rows: int = 0,
 ) -> Iterator[Answer]:
     """Yield names of sheets and columns, then rows; a job of a limited process.
 
@@ -51,7 +52,7 @@ def read_workbook(
         )
     except (CalamineError, OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
         raise Unreadable(DAMAGED) from None
-    line, first = next(rows, (0, []))
+    line, first = next(islice(rows, skip_rows, None), (0, []))
     if not line:
         raise Unreadable("file: holds no rows")
     width = max(place for place, cell in enumerate(first, start=1) if cell != "")

