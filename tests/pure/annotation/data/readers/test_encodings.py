@@ -1,9 +1,8 @@
-import unicodedata
-
 """Text files in other encodings than UTF-8: by their mark or by somebody's word, and never guessed."""
 
 import gzip
 import io
+import unicodedata
 
 import pytest
 from hypothesis import given
