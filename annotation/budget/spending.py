@@ -8,15 +8,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.budget.words import delta_words, epsilon_words, mechanism_words, subject_words, upload_names
+from dpal.reading.formulas import protected
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.errors import Spending
 from privacy.ledger.models import BudgetAccount, Filter
 from privacy.ledger.selectors import spending_by_mechanism, spending_by_person, spending_by_subject, statement
 
 CHUNK = 2000
-# What a spreadsheet would run as a formula if it began a cell, also in full width and after spaces that it drops.
-FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-DROPPED_STARTS = ("\t", "\r", "\n")
 COLUMNS = (
     "account",
     "sequence",
@@ -107,15 +105,12 @@ def table_csv(heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
 
 
 def safe_cell(value: Any) -> str:
-    """Return the text of a cell; what a spreadsheet would take for a formula begins with an apostrophe."""
+    """Return the text of a cell; what a spreadsheet could run begins with an apostrophe, which readers take away."""
     if value is None:
         return ""
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
-    if not isinstance(value, str):
-        return str(value)
-    runs = value.startswith(DROPPED_STARTS) or value.lstrip().startswith(FORMULA_STARTS)
-    return f"'{value}" if runs else value
+    return protected(value) if isinstance(value, str) else str(value)
 
 
 class Echo:

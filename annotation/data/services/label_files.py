@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -80,6 +81,7 @@ LabelRow = tuple[Any, ...]
 
 class ExportFormat(StrEnum):
     CSV = "csv"
+    PLAIN_CSV = "csv_plain"
     JSON_LINES = "jsonl"
     PARQUET = "parquet"
     LABEL_STUDIO = "label_studio"
@@ -94,6 +96,7 @@ class FileKind(NamedTuple):
 
 FILE_KINDS = {
     ExportFormat.CSV: FileKind("CSV", "csv", "text/csv; charset=utf-8"),
+    ExportFormat.PLAIN_CSV: FileKind("CSV for programs", "csv", "text/csv; charset=utf-8"),
     ExportFormat.JSON_LINES: FileKind("JSONL", "jsonl", "application/x-ndjson"),
     ExportFormat.PARQUET: FileKind("Parquet", "parquet", "application/vnd.apache.parquet"),
     ExportFormat.LABEL_STUDIO: FileKind("Label Studio", "label-studio.json", "application/json"),
@@ -109,7 +112,8 @@ def export_labels(
     count: Callable[[int], None] | None = None,
 ) -> Iterator[bytes]:
     pieces = {
-        ExportFormat.CSV: _csv,
+        ExportFormat.CSV: partial(_csv, cell=safe_cell),
+        ExportFormat.PLAIN_CSV: partial(_csv, cell=str),
         ExportFormat.JSON_LINES: _json_lines,
         ExportFormat.PARQUET: _parquet,
         ExportFormat.LABEL_STUDIO: _label_studio,
@@ -167,19 +171,23 @@ def _table_row(row: LabelRow, declared: Sequence[str]) -> LabelRow:
     return (*row[:METADATA], *row[METADATA + 1 :], *(kept.get(name) for name in declared))
 
 
-def _csv(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
+def _csv(project: Project, chunks: Iterator[Sequence[LabelRow]], *, cell: Callable[[Any], str]) -> Iterator[bytes]:
     declared = _declared(project)
     header = [*TABLE_COLUMNS, *(f"{METADATA_PREFIX}{name}" for name in declared)]
     yield csv.writer(Echo()).writerow(header).encode()
     for rows in chunks:
         piece = io.StringIO(newline="")
-        cells = ([safe_cell(_in_one_cell(cell)) for cell in _table_row(row, declared)] for row in rows)
+        cells = ([_in_one_cell(value, cell) for value in _table_row(row, declared)] for row in rows)
         csv.writer(piece).writerows(cells)
         yield piece.getvalue().encode()
 
 
-def _in_one_cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+def _in_one_cell(value: Any, cell: Callable[[Any], str]) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else cell(value)
 
 
 def _json_lines(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:

@@ -198,8 +198,10 @@ def _answer(typed: str, asked: Mapping[str, Any]) -> str | dict[str, Any]:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--format", "form", default="jsonl", show_default=True, help="As the page Exports names them.")
 @click.option("--history", is_flag=True, help="Changed and withdrawn answers, too.")
-def labels(project: str, file: Path, form: str, history: bool, site: Site) -> None:
+@click.option("--plain", is_flag=True, help="CSV for programs: no apostrophe before what a spreadsheet could run.")
+def labels(project: str, file: Path, form: str, history: bool, plain: bool, site: Site) -> None:
     """Write all answers of PROJECT into FILE."""
+    form = "csv_plain" if plain else form
     job = site.request("POST", f"projects/{quoted(project)}/exports", body={"format": form, "history": history})
     follow(site, job["id"])
     made = site.request("GET", f"jobs/{quoted(job['id'])}")["export"]

@@ -3,9 +3,10 @@
 import csv
 from collections.abc import Iterator
 from itertools import islice, repeat
-from operator import attrgetter, itemgetter
+from operator import attrgetter, itemgetter, methodcaller
 
 from dpal.errors import Unreadable
+from dpal.reading.formulas import QUOTE, unprotected
 from dpal.reading.heads import UNENDED, csv_rows, read_head
 from dpal.reading.rows import BadRow, Layout, RawBatch
 from dpal.reading.sources import TextSource
@@ -13,6 +14,7 @@ from dpal.wording import as_message, as_plural_message
 
 # Rows between two looks at whether a piece of the file is done.
 STRIDE = 64
+QUOTED = methodcaller("startswith", QUOTE)
 DELIMITERS = (",", "\t", ";", "|")
 AT_THE_END = UNENDED
 REASONS = (
@@ -109,6 +111,9 @@ class DelimitedReader:
             rows, lines = [row for row, _ in kept], [line for _, line in kept]
         place = {name: index for index, name in enumerate(self.header)}
         columns = {name: list(map(itemgetter(place[name]), rows)) for name in self._layout.columns()}
+        for name, cells in columns.items():
+            if any(map(QUOTED, cells)):
+                columns[name] = list(map(unprotected, cells))
         return RawBatch(lines, columns, bad)
 
     def _unreadable(self, message: str, start: int, end: int) -> list[BadRow]:
