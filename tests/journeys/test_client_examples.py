@@ -116,7 +116,7 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
     for arguments, sentence in (
         (
             ("predict", project.slug, "half.csv", "-o", "out.csv", "--batch-size", "1"),
-            "Line 3 of half.csv has 1 cells, not 2",
+            "Line 3 of half.csv has 1 field where the header names 2",
         ),
         (("predict", project.slug, "absent.csv"), "absent.csv cannot be read"),
         (("predict", project.slug, "new.jsonl", "-o", "a/b.csv"), "a/b.csv cannot be written"),

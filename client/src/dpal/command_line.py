@@ -18,6 +18,7 @@ from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.model import Model
 from dpal.pushing import push as send_on
+from dpal.reading.encodings import Encoding
 from dpal.releases import LATEST, copy_to, fetch, fetch_wheel, load, open_folder
 from dpal.site import Site, quoted
 from dpal.team import follow
@@ -239,6 +240,12 @@ def recomputation(model: Model) -> str:
 @click.option("--format", "kind", type=click.Choice(tables.FORMATS), help="Of FILE; by default by its name.")
 @click.option("--output", "-o", default=tables.STANDARD, help="Where to write; by default standard output.")
 @click.option("--text-column", help="Column that holds the texts, if it is not called text.")
+@click.option(
+    "--encoding", type=click.Choice(list(Encoding)), help="Of FILE, where no mark says it and it is not UTF-8."
+)
+@click.option(
+    "--plain", is_flag=True, help="Write CSV for programs: no apostrophe before what a spreadsheet could run."
+)
 @click.option("--probabilities", is_flag=True, help="Add the probability of every class.")
 @click.option("--precision", type=float, help="Leave `predicted` empty where the model is not sure enough for it.")
 @click.option("--batch-size", default=BATCH, show_default=True, type=click.IntRange(1), help="Records at a time.")
@@ -250,6 +257,8 @@ def predict(
     kind: str | None,
     output: str,
     text_column: str | None,
+    encoding: str | None,
+    plain: bool,
     probabilities: bool,
     precision: float | None,
     batch_size: int,
@@ -261,6 +270,7 @@ def predict(
     """Predict the records of FILE, or lines of standard input, and write them with a column `predicted`."""
     read = tables.format_of(file, kind)
     made = read if output == tables.STANDARD else tables.format_of(output, None)
+    made = tables.WRITTEN_AS.get(made, made)
     if folder:
         model = open_folder(project, public_key=key_of(public_key, site))
     else:
@@ -271,8 +281,8 @@ def predict(
         made = "jsonl"
     added = columns_added(model, probabilities)
     with (
-        tables.opened(file, read, batch_size) as (columns, batches),
-        tables.written(output, made, columns and list(dict.fromkeys([*columns, *added]))) as write,
+        tables.opened(file, read, batch_size, encoding=encoding) as (columns, batches),
+        tables.written(output, made, columns and list(dict.fromkeys([*columns, *added])), plain=plain) as write,
     ):
         if columns and model.records == "texts":
             tables.column_of_texts(columns, text_column)

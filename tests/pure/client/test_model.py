@@ -4,6 +4,7 @@ import hashlib
 import json
 import stat
 import tomllib
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -280,15 +281,16 @@ def test_parquet_in_batches_and_back(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "content", "sentence"),
     [
-        ("csv", "a,b\n1\n", "Line 2 of .* has 1 cells, not 2"),
-        ("csv", "a;b\n1;2\n\n1,2\n", "Line 4 of .* has 1 cells, not 2"),
-        ("tsv", "a\ta\n1\t2\n", "must name its columns, each once"),
-        ("csv.gz", "a\n", "is not a whole gzip file"),
-        ("csv", 'a,b\n1,2\n"x"y,2\n', "Line 3 of .* is no CSV"),
-        ("jsonl", '{"a": 1}\n{"a"\n', "Line 2 of .* is no JSON"),
+        ("csv", "a,b\n1\n", "Line 2 of .* has 1 field where the header names 2"),
+        ("csv", "a;b\n1;2\n\n1,2\n", "Line 4 of .* has 1 field where the header names 2"),
+        ("tsv", "a\ta\n1\t2\n", "more than one column named 'a'"),
+        ("csv.gz", "a\n", "the gzip archive is damaged or cut off"),
+        ("csv", 'a,b\n1,2\n"x"y,2\n', "Line 3 of .* a quote is closed in the middle of a field"),
+        ("jsonl", '{"a": 1}\n{"a"\n', "Line 2 of .* is not valid JSON"),
         ("jsonl", "[1]\n", "Line 1 of .* is neither an object nor a text"),
         ("parquet", "text\n", "cannot be read as Parquet"),
-        ("csv", b"a\n\xff\n", "not written in UTF-8"),
+        ("csv", b"a\n\xff\n", "Line 2 of .*: a is not valid in the file's encoding"),
+        ("jsonl", '{"text": "cut \\ud83d"}\n', "Line 1 of .*: text holds half of a character"),
     ],
 )
 def test_bad_tables_are_named_by_line(tmp_path, kind, content, sentence):
@@ -312,11 +314,20 @@ def rows_of(path):
         ("a.TSV.gz", "text\tn\nb c\t1\n"),
         ("a.csv.gz", 'text|n\n"b c"|1\n'),
         ("a.jsonl.gz", '{"text": "b c", "n": "1"}\n'),
+        ("a.json", '[{"text": "b c", "n": "1"}]'),
+        ("a.json", '{"data": [{"text": "b c", "n": "1"}]}'),
+        ("a.json", '{"text": ["b c"], "n": ["1"]}'),
+        ("a.csv", "\ufeff\ufeffsep=;\ntext;n\nb c;1\n"),
+        ("a.csv", "# made by a tool\ntext,n\nb c,1,\n"),
+        ("a.zip", "text,n\nb c,1\n"),
     ],
 )
 def test_a_table_means_the_same_in_every_form(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("rows.csv", content)
     assert rows_of(path) == [{"text": "b c", "n": "1"}]
 
 

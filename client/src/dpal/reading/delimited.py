@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice, repeat
 from operator import attrgetter, itemgetter, methodcaller
 
@@ -56,6 +57,13 @@ class DelimitedReader:
         self.header = self._find_header(default_delimiter) if header is None else header
         if header is None:
             layout.require(self.header)
+
+    def take_all(self) -> list[str]:
+        """Read every column, those without a name by their place; return their names."""
+        self.header = [name or str(place) for place, name in enumerate(self.header, start=1)]
+        self._layout = replace(self._layout, metadata=tuple(self.header))
+        self._layout.require(self.header)
+        return self.header
 
     def batches(self) -> Iterator[RawBatch]:
         reader = csv_rows(self._lines, self.delimiter, quoting=self._layout.quoting)

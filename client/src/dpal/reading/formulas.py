@@ -7,11 +7,13 @@ STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 DROPPED = ("\t", "\r", "\n")
 QUOTE = "'"
 # Numbers, telephone numbers, ids and words: nothing here can call a function, a program or another file.
-HARMLESS = re.compile(r"[-+](?:[\w.,:/ -]*|[\d().,/ -]*)")
+HARMLESS = re.compile(r"[-+](?=.*\w)(?:[\w.,:/ -]*|[\d().,/ -]*)")
 
 
 def protected(text: str) -> str:
     """Return the text as no spreadsheet runs it; `unprotected` returns what it was."""
+    if text[:1].isalnum():
+        return text
     return f"{QUOTE}{text}" if runs(text) or is_protected(text) else text
 
 

@@ -97,11 +97,16 @@ def _add(batch: RawBatch, number: int, line: str, required: set[str]) -> None:
 
 
 def read_object(line: str) -> dict[str, Any]:
+    row = read_row(line)
+    if not isinstance(row, dict):
+        raise ValueError(NOT_AN_OBJECT)
+    return row
+
+
+def read_row(line: str) -> Any:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         # The decoder's own message names a position, and its error carries the line.
         raise ValueError(NOT_JSON) from None
-    if not isinstance(row, dict):
-        raise ValueError(NOT_AN_OBJECT)
     return row_of_prodigy(row) if is_prodigy(row) else row
