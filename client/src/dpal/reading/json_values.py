@@ -53,10 +53,14 @@ def rows_of_object(held: Any, count: int = 1) -> list[Any]:
     if not isinstance(held, dict):
         raise broken_list(count - 1)
     lists = {str(name): value for name, value in held.items() if isinstance(value, list)}
-    if lists and all(not any(isinstance(cell, dict | list) for cell in value) for value in lists.values()):
-        if len(lists) == len(held) and len({len(value) for value in lists.values()}) == 1:
+    held_in = {name: {type(cell) for cell in value} for name, value in lists.items()}
+    if lists and not any(dict in types for types in held_in.values()):
+        # A column of sets holds lists; lists of rows hold nothing else.
+        is_column = any(list not in types for types in held_in.values())
+        if is_column and len(lists) == len(held) and len({len(value) for value in lists.values()}) == 1:
             return [dict(zip(lists, cells, strict=True)) for cells in zip(*lists.values(), strict=True)]
-        return [held]
+        if is_column:
+            return [held]
     by_row = [value for value in held.values() if isinstance(value, dict)]
     if len(by_row) == len(held) > 1 and len({tuple(value) for value in by_row}) == 1:
         return [

@@ -3,8 +3,10 @@ import gzip
 import io
 import json
 import socket
+import tempfile
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from annotation.data.readers.detection import detect_file
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
 from annotation.work import scanning
 from annotation.work.outgoing import parse_target
+from dpal import tables
+from dpal.errors import DpalError
 from dpal.reading.rows import FirstRows, Layout
 from dpal_site.accounts.openid.issuer import IssuerRefused, read_claims, sound_description
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.host import UnsupportedUrl
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts.files import read_weights, verify_manifest
+from learner.simulation.reading import FileColumns, read_task
 from privacy.accounting.event import event_from_json
 from privacy.gate.normalizers import Normalizer, normalize_text
 from tests.fuzzing import fuzz
@@ -59,6 +65,16 @@ def samples():
         "rows.tsv": csv.replace(b",", b"\t"),
         "rows.csv.gz": gzip.compress(csv, mtime=0),
         "rows.jsonl": "\n".join(map(json.dumps, lines)).encode(),
+        "rows.json": json.dumps({"rows": lines}, indent=1).encode(),
+        "columns.json": json.dumps(table).encode(),
+        "spacy.json": json.dumps([[line["text"], {"cats": {line["label"]: 1.0}}] for line in lines]).encode(),
+        "prodigy.jsonl": "\n".join(
+            json.dumps({"text": line["text"], "accept": [line["label"]], "answer": "accept", "_task_hash": 1})
+            for line in lines
+        ).encode(),
+        "fasttext.txt": b"__label__a one two\n__label__b three\n",
+        "packed.zip": zipped({"rows.csv": csv, "__MACOSX/._rows.csv": b"x"}),
+        "hinted.csv": b"\xef\xbb\xbfsep=,\r\n# made by a tool\r\n" + csv,
         "tasks.json": json.dumps([{"id": n, "data": line} for n, line in enumerate(lines)]).encode(),
         "wide.csv": csv.decode().encode("utf-16"),
         "rows.parquet": parquet.getvalue(),
@@ -104,6 +120,18 @@ def read(data, name, layout):
     with contextlib.suppress(InvalidUpload):
         seen = preview_of(Upload(io.BytesIO(data), name, layout, maximum_bytes=LIMIT, look=FirstRows(20)), layout)
         assert len(seen.rows) <= 20
+    with contextlib.suppress(InvalidUpload):
+        detect_file(io.BytesIO(data), name, maximum_bytes=LIMIT, labelled=True)
+    with tempfile.NamedTemporaryFile(suffix=name) as file:
+        file.write(data)
+        file.flush()
+        with contextlib.suppress(InvalidUpload, ValueError):
+            read_task(Path(file.name), columns=FileColumns(), settings={}, label_counts=[1], seeds=1)
+        with (
+            contextlib.suppress(DpalError),
+            tables.opened(file.name, tables.format_of(file.name, None), 7) as (_, rows),
+        ):
+            assert all(isinstance(row, dict) for batch in rows for row in batch)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.kind)
