@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 from annotation.choices.label_types.base import DIGITS, NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.presets import LONGEST_CLASS, MOST_CLASSES
+from dpal.reading.labels import class_key, split_line
 from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
@@ -93,15 +94,13 @@ def _counts_as(classes: tuple[str, ...], merged: tuple[tuple[str, str], ...]) ->
     return tuple(places[into.get(name, name)] for name in classes)
 
 
-def counted_words(lines: Sequence[str], merged: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """Return lines of words about classes, those of a merged class as lines of the one it counts as.
-
-    A class with a colon in its name has no words of its own, so none are given to it.
-    """
-    into = {name.strip().casefold(): one[INTO] for name, one in merged.items()}
-    said = [(line, *line.partition(":")) for line in lines]
-    found = [(line, into.get(name.strip().casefold(), ""), words) for line, name, _colon, words in said]
-    return tuple(f"{other}:{words}" if other else line for line, other, words in found if ":" not in other)
+def counted_words(
+    lines: Sequence[str], classes: Sequence[str], merged: Mapping[str, Mapping[str, str]]
+) -> tuple[str, ...]:
+    """Return lines of words about classes, those of a merged class as lines of the one it counts as."""
+    names = {class_key(name): name for name in classes}
+    said = [(line, *split_line(line, names)) for line in lines]
+    return tuple(f"{merged[name][INTO]}: {words}" if name and name in merged else line for line, name, words in said)
 
 
 LONGEST_GROUP: Final = 60
@@ -181,7 +180,7 @@ class ClassLooks(FreeChoice):
     def _broken_groups(self, classes: Sequence[str]) -> str:
         places, named = _places(classes), set[int]()
         for number, line in enumerate(self.class_groups, start=1):
-            place, group = _split(line, places)
+            place, group = split_line(line, places)
             if place is None or not 0 < len(group) <= LONGEST_GROUP:
                 return as_message(
                     "Line {number} must be a class, a colon and a heading of at most {longest} letters.",
@@ -198,7 +197,7 @@ class ClassLooks(FreeChoice):
     def _broken_colours(self, classes: Sequence[str]) -> str:
         places, named = _places([*classes, *_headings(self.class_groups, _places(classes))]), set[int]()
         for number, line in enumerate(self.class_colours, start=1):
-            place, colour = _split(line, places)
+            place, colour = split_line(line, places)
             if place is None or colour.casefold() not in COLOURS:
                 return as_message(
                     "Line {number} must be a class or a heading, a colon and one of {colours}.",
@@ -214,7 +213,7 @@ class ClassLooks(FreeChoice):
         places, named, taken = _places(classes), set[int](), set[str]()
         possible = OWN_KEYS if len(classes) > MOST_KEYED else OWN_KEYS + DIGITS
         for number, line in enumerate(self.class_keys, start=1):
-            place, typed = _split(line, places)
+            place, typed = split_line(line, places)
             key = typed.lower()
             if place is None or len(key) != 1 or key not in possible:
                 return as_message(
@@ -243,18 +242,18 @@ def _looks(
     classes: tuple[str, ...], lines: tuple[str, ...], coloured: tuple[str, ...], keyed: tuple[str, ...]
 ) -> tuple[Look, ...]:
     places = _places(classes)
-    keys = dict(_split(line, places) for line in keyed)
+    keys = dict(split_line(line, places) for line in keyed)
     headings = _headings(lines, places)
     spelled = {heading.casefold(): heading for heading in headings}
     groups = [""] * len(classes)
     for line in lines:
-        place, group = _split(line, places)
+        place, group = split_line(line, places)
         if place is not None and group:
             groups[place] = spelled[group.casefold()]
     places = _places([*classes, *headings])
     colours: dict[int, str] = {}
     for line in coloured:
-        place, colour = _split(line, places)
+        place, colour = split_line(line, places)
         if place is not None and colour.casefold() in COLOURS:
             colours[place] = colour.casefold()
     of_groups = {heading: colours.get(len(classes) + number, "") for number, heading in enumerate(headings)}
@@ -288,20 +287,13 @@ def grouped(looks: Sequence[Look]) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    return {str(name).strip().casefold(): place for place, name in reversed(list(enumerate(names)))}
-
-
-def _split(line: str, places: Mapping[str, int]) -> tuple[int | None, str]:
-    for colon in reversed([at for at, sign in enumerate(line) if sign == ":"]):
-        if (place := places.get(line[:colon].strip().casefold())) is not None:
-            return place, line[colon + 1 :].strip()
-    return None, ""
+    return {class_key(str(name)): place for place, name in reversed(list(enumerate(names)))}
 
 
 def _headings(lines: Sequence[str], places: Mapping[str, int]) -> list[str]:
     found: dict[str, str] = {}
     for line in lines:
-        place, group = _split(line, places)
+        place, group = split_line(line, places)
         if place is not None and group:
             found.setdefault(group.casefold(), group)
     return list(found.values())
@@ -360,8 +352,6 @@ def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str
     for field, lines in (("name", (further.name,)), ("words", further.words), ("group", (further.group,))):
         if any(not line.isprintable() for line in lines):
             broken[field] = as_message("Plain text without control characters.")
-    if further.words and ":" in further.name:
-        broken["words"] = as_message("A class with a colon in its name has no words of its own.")
     if len(further.group) > LONGEST_GROUP:
         broken["group"] = as_message("A heading has at most {longest} letters.", longest=LONGEST_GROUP)
     if further.colour and further.colour not in COLOURS:
@@ -372,11 +362,11 @@ def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str
 
 
 def _broken_name(classes: Sequence[str], name: str) -> str:
-    if not name.strip():
+    if not class_key(name):
         return as_message("A class needs a name.")
     if len(name) > LONGEST_CLASS:
         return as_message("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
-    if name.strip().casefold() in {known.strip().casefold() for known in classes}:
+    if class_key(name) in set(map(class_key, classes)):
         return as_message("There is a class of this name already.")
     if len(classes) >= MOST_CLASSES:
         return as_message("A project has at most {most:,} classes.", most=MOST_CLASSES)

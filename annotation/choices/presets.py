@@ -8,6 +8,7 @@ from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.gates import ChargedByText, first_event, gate_choice, gate_choices
 from annotation.choices.randomizers import answers_unit
 from annotation.choices.rules import broken_estimator_rules, broken_selection_rules, broken_stream_rules
+from dpal.reading.labels import class_key
 from privacy.choices import Kind
 from privacy.wording import as_message
 
@@ -278,9 +279,9 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if crowd:
         broken |= _broken_gate_rules(settings)
     classes = settings["classes"]
-    if not 2 <= len(classes) <= MOST_CLASSES or len(set(classes)) != len(classes):
+    if not 2 <= len(classes) <= MOST_CLASSES or len(set(map(class_key, classes))) != len(classes):
         broken["classes"] = "Name 2 to 1,000 different classes."
-    elif not all(name.strip() and len(name) <= LONGEST_CLASS for name in classes):
+    elif not all(class_key(name) and len(name) <= LONGEST_CLASS for name in classes):
         broken["classes"] = as_message("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
     return broken
 

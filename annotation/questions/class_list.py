@@ -9,6 +9,7 @@ from itertools import combinations, product
 from string import ascii_lowercase
 
 from annotation.choices.classes import MOST_KEYED, NO_LOOK, Look
+from dpal.reading.labels import class_key, split_line
 
 QUOTED = re.compile(r'["“”„«»](.+)["“”«»]')
 ALTERNATIVES = re.compile(r"\{([^{}|]*)\|[^{}]*\}")
@@ -40,19 +41,20 @@ def listed_classes(
 ) -> tuple[Listed, ...]:
     said: dict[str, list[str]] = {}
     examples: dict[str, list[str]] = {}
+    keys = {class_key(name): class_key(name) for name in names}
     for line in descriptions:
-        name, _, written = line.partition(":")
-        words = ALTERNATIVES.sub(r"\1", written.strip())
+        key, written = split_line(line, keys)
+        words = ALTERNATIVES.sub(r"\1", written)
         quoted = QUOTED.fullmatch(words)
-        if words:
+        if words and key is not None:
             found = said if quoted is None else examples
-            found.setdefault(name.strip().casefold(), []).append(words if quoted is None else quoted[1].strip())
+            found.setdefault(key, []).append(words if quoted is None else quoted[1].strip())
     shown = looks or (NO_LOOK,) * len(names)
     codes = [look.key or code for look, code in zip(shown, codes_of(names), strict=True)] if is_many(names) else None
     return tuple(
         Listed(value, name, code, tuple(said.get(key, ())), look, tuple(examples.get(key, ())))
         for value, (name, code, look) in enumerate(zip(names, codes or [""] * len(names), shown, strict=True))
-        for key in (name.strip().casefold(),)
+        for key in (class_key(name),)
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
+from dpal.reading.labels import class_key, split_line
 from learner.linear_model import LinearModel
 
 SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -100,13 +101,12 @@ def described_by(lines: Sequence[str], classes: Sequence[str]) -> dict[str, Clas
     ``{one|two}`` in the words stands for either; quotation marks around them are for people. Names are compared without
     case; a line about anything else is left out.
     """
-    by_name = {name.strip().casefold(): name for name in classes}
+    by_name = {class_key(name): name for name in classes}
     found: dict[str, list[str]] = {}
     slots: dict[str, dict[str, list[str]]] = {}
     for line in lines:
-        said, _, words = line.partition(":")
-        name = by_name.get(said.strip().casefold())
-        if name is None or not words.strip():
+        name, words = split_line(line, by_name)
+        if name is None or not words:
             continue
         values = slots.setdefault(name, {})
 
@@ -116,6 +116,6 @@ def described_by(lines: Sequence[str], classes: Sequence[str]) -> dict[str, Clas
             return "{" + key + "}"
 
         # Braces without alternatives are words like any other.
-        plain = ALTERNATIVES.sub(slot, QUOTED.sub(r"\1", words.strip()).replace("{}", ""))
+        plain = ALTERNATIVES.sub(slot, QUOTED.sub(r"\1", words).replace("{}", ""))
         found.setdefault(name, []).append(plain)
     return {name: ClassDescription(name, examples=tuple(said), slots=slots[name]) for name, said in found.items()}

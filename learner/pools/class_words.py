@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpal.reading.labels import class_key, split_line
 from learner.estimators.descriptions import ClassDescription, described_by
 from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import as_message
@@ -54,10 +55,9 @@ class ClassWords(Choice):
                 "At most {lines} lines of {letters} letters each.", lines=MOST_LINES, letters=LONGEST_LINE
             )
             return {"class_descriptions": rule}
-        known = {str(name).strip().casefold() for name in settings.get("classes", ())}
+        known = {class_key(str(name)): True for name in settings.get("classes", ())}
         for number, line in enumerate(lines, start=1):
-            name, colon, words = line.partition(":")
-            if not colon or not words.strip() or name.strip().casefold() not in known:
+            if not all(split_line(line, known)):
                 rule = as_message("Line {number} must be a class, a colon and words about it.", number=number)
                 return {"class_descriptions": rule}
         return {}

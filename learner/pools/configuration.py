@@ -153,7 +153,7 @@ def _leans_on_words(project: Project, featurizer: Featurizer) -> bool:
 
 def words_about_classes(project: Project) -> dict[str, ClassDescription]:
     """Return the words about the classes that are learned: a class's own, and those of all that count as it."""
-    lines = counted_words(project.settings.get("class_descriptions") or (), project.merged_classes)
+    lines = counted_words(project.settings.get("class_descriptions") or (), project.classes, project.merged_classes)
     return descriptions_of({"class_descriptions": lines}, learned_classes(project))
 
 

@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -111,15 +111,15 @@ def export_labels(
     history: bool = False,
     count: Callable[[int], None] | None = None,
 ) -> Iterator[bytes]:
-    pieces = {
+    pieces: Mapping[ExportFormat, Callable[..., Iterator[bytes]]] = {
         ExportFormat.CSV: partial(_csv, cell=safe_cell),
         ExportFormat.PLAIN_CSV: partial(_csv, cell=str),
         ExportFormat.JSON_LINES: _json_lines,
         ExportFormat.PARQUET: _parquet,
         ExportFormat.LABEL_STUDIO: _label_studio,
         ExportFormat.CROISSANT: _croissant,
-    }[ExportFormat(format)]
-    return pieces(project, _chunks(project, history=history, count=count))
+    }
+    return pieces[ExportFormat(format)](project, _chunks(project, history=history, count=count))
 
 
 def _chunks(

@@ -25,6 +25,7 @@ from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.models import Arrival, DataKind, Features, Oracle, PrivacyUnit
 from annotation.questions.guidelines import refuse_pictures_of_others
 from annotation.wording import localized
+from dpal.reading.labels import canonical_name
 from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Kind, Parameter
 from privacy.gate.normalizers import Normalizer, normalize_text
@@ -157,7 +158,7 @@ class ProjectForm(forms.Form):
         choice.choices = [(name, gettext_lazy(label)) for name, label in self.offered(kind)]
 
     def clean_classes(self) -> list[str]:
-        return [line.strip() for line in self.cleaned_data["classes"].splitlines() if line.strip()]
+        return [name for name in map(canonical_name, self.cleaned_data["classes"].splitlines()) if name]
 
     def clean_update_policy(self) -> str:
         return self.cleaned_data["update_policy"] or PerRound.name

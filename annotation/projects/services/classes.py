@@ -1,5 +1,6 @@
 """A further class for a project that people work in, and a class that counts as another one."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -28,6 +29,7 @@ from annotation.models import Project
 from annotation.projects.services import configuring
 from annotation.signals import classes_changed
 from annotation.work.services import jobs
+from dpal.reading.labels import INVISIBLE, canonical_name
 from privacy.wording import as_message
 
 
@@ -36,6 +38,7 @@ def hindrance_of(project: Project) -> str:
 
 
 def add_class(*, project: Project, further: FurtherClass, known_beforehand: bool, actor: AbstractBaseUser) -> Project:
+    further = replace(further, name=further.name.translate(INVISIBLE))
     with transaction.atomic():
         # Two who add at once add one after the other.
         locked = Project.objects.select_for_update().get(pk=project.pk)
@@ -46,7 +49,7 @@ def add_class(*, project: Project, further: FurtherClass, known_beforehand: bool
             broken["known_beforehand"] = NOT_BEFOREHAND
         refuse_broken(broken)
         try:
-            changes = grown_settings(locked.settings, further)
+            changes = grown_settings(locked.settings, replace(further, name=canonical_name(further.name)))
             return configuring.configure_project(project=locked, changes=changes, actor=actor)
         except InvalidConfiguration as error:
             refuse_broken({FIELDS.get(name, name): rule for name, rule in error.broken.items()})
@@ -64,6 +67,7 @@ def merge_is_used(project: Project, name: str) -> bool:
 
 def merge_class(*, project: Project, name: str, into: str, known_beforehand: bool) -> Project:
     """Let a class count as another one from now on; no stored answer changes, and what was released stays."""
+    name, into = canonical_name(name), canonical_name(into)
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         broken = broken_merge(locked.classes, locked.merged_classes, name, into)

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 from dpal.errors import Unreadable
 from dpal.wording import as_message
 
-DATA = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
+DATA = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 PACKED = (".parquet", ".xlsx", ".xls", ".gz", ".zip")
 IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 LITTER = (".DS_Store", "Thumbs.db")

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from dpal.reading.cells import EMPTY, BadCell, check_storable, number_text
 from dpal.reading.rows import NamesSeveral
@@ -19,6 +19,7 @@ SEVERAL = as_message("names several classes in one answer")
 INVISIBLE = dict.fromkeys(
     [0x00AD, 0x180E, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
 )
+Named = TypeVar("Named")
 WHOLE = re.compile(r"([-+]?\d+)\.0*")
 SIGNED = re.compile(r"\+(\d+(?:\.\d+)?)")
 # Cells remembered with their classes; further ones are looked up.
@@ -32,10 +33,23 @@ def canonical_name(name: str) -> str:
     return " ".join(unicodedata.normalize("NFC", name.translate(INVISIBLE)).split())
 
 
+def class_key(name: str) -> str:
+    """Return what tells two classes of a project apart: their one form, without case."""
+    return unicodedata.normalize("NFC", canonical_name(name).casefold())
+
+
+def split_line(line: str, names: Mapping[str, Named]) -> tuple[Named | None, str]:
+    """Return what a line like ``class: words`` is about, by `class_key`, and its words; a name may hold colons."""
+    ends = [place for place, sign in enumerate(line) if sign == ":"]
+    for end in reversed(ends):
+        if (found := names.get(class_key(line[:end]))) is not None:
+            return found, line[end + 1 :].strip()
+    return None, ""
+
+
 def name_key(name: str) -> str:
     """Return what two spellings of a name have in common: case, `_` for a space, and the sign of +1 make no other."""
-    folded = unicodedata.normalize("NFC", canonical_name(name).casefold())
-    folded = re.sub(r"[\s_]+", " ", folded).strip()
+    folded = re.sub(r"[\s_]+", " ", class_key(name)).strip()
     whole = WHOLE.fullmatch(folded)
     folded = whole[1] if whole else folded
     signed = SIGNED.fullmatch(folded)

@@ -56,5 +56,6 @@ def test_what_answers_count_as():
 
 def test_words_of_a_merged_class_are_those_of_the_other():
     lines = ("A : one: two", "b: three", "nothing")
-    assert counted_words(lines, MERGED) == ("c: one: two", "b: three", "nothing")
-    assert counted_words(lines, {"a": {"into": "x: y"}}) == ("b: three", "nothing")
+    assert counted_words(lines, CLASSES, MERGED) == ("c: one: two", "b: three", "nothing")
+    assert counted_words(lines, CLASSES, {"a": {"into": "x: y"}}) == ("x: y: one: two", "b: three", "nothing")
+    assert counted_words(["a: one: two"], [*CLASSES, "a: one"], MERGED) == ("a: one: two",)
