@@ -17,6 +17,7 @@ from dpal.reading.shapes import FileShape
 
 DELIMITED = (Format.CSV, Format.TSV)
 DELIMITERS = [(",", _("comma")), (";", _("semicolon")), ("\t", _("tab")), ("|", _("vertical bar"))]
+DECIMALS = [(".", _("point, as in 1.5")), (",", _("comma, as in 1,5"))]
 FEATURE = "feature_"
 ENCODINGS = [
     ("", _("by the mark it begins with, else UTF-8")),
@@ -201,6 +202,14 @@ class MappingForm(forms.Form):
         if shape.format in DELIMITED:
             self.fields["quoting"] = forms.BooleanField(required=False, label=_('Fields may stand in quotes (")'))
             self.fields["delimiter"] = forms.ChoiceField(choices=DELIMITERS, label=_("Between two fields"))
+        if self.declared:
+            self.fields["decimal"] = forms.ChoiceField(choices=DECIMALS, required=False, label=_("Decimal sign"))
+            self.fields["missing"] = forms.CharField(
+                required=False,
+                max_length=500,
+                label=_("Texts that say a value is missing"),
+                help_text=_("Separated by commas, such as NA, n/a, -99. An empty cell is always a missing value."),
+            )
         if shape.format in TEXTS:
             self.fields["encoding"] = forms.ChoiceField(
                 choices=ENCODINGS, required=False, label=_("Encoding of the file")
@@ -235,6 +244,8 @@ class MappingForm(forms.Form):
 
     def mapping(self) -> dict[str, Any]:
         values = {name: value for name, value in self.cleaned_data.items() if value not in ("", [], None)}
+        if "missing" in values:
+            values["missing"] = [text.strip() for text in values["missing"].split(",") if text.strip()]
         features = {
             name: values.pop(f"{FEATURE}{place}")
             for place, name in enumerate(self.declared)
@@ -268,7 +279,8 @@ def reading_so_far(mapping: Mapping[str, Any], shape: FileShape) -> dict[str, An
 def _initial(mapping: Mapping[str, Any], project: Project, shape: FileShape) -> dict[str, Any]:
     features = mapping.get("features", {})
     places = {f"{FEATURE}{place}": features.get(column["name"]) for place, column in enumerate(project.columns)}
-    return {"answers": "majority"} | reading_so_far(mapping, shape) | places
+    missing = {"missing": ", ".join(mapping["missing"])} if "missing" in mapping else {}
+    return {"answers": "majority"} | reading_so_far(mapping, shape) | places | missing
 
 
 def _column(label: Any, columns: Iterable[str], *, required: bool = True, help_text: Any = "") -> forms.ChoiceField:

@@ -1,6 +1,7 @@
 """Rules that every row must pass, whatever file it came from."""
 
 import math
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
@@ -26,6 +27,9 @@ from privacy.wording import as_message
 MAXIMUM_OWNER_LENGTH = 1_000
 OWNER_TOO_LONG = as_message("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
 NOT_A_NUMBER = as_message("is not a finite number")
+COMMA = as_message("has a decimal comma; read the file with decimal “,”")
+WITH_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d+)?(?:[eE][-+]?\d+)?")
+COMMA_ONLY = re.compile(r"[-+]?\d+,\d+")
 NOT_DECLARED = as_message("is not a declared category")
 WRONG_PIXELS = as_message("does not hold as many whole numbers from 0 to 255 as the image has pixels")
 WRONG_COLOURS = as_message("does not hold three whole numbers from 0 to 255 for each pixel of the image")
@@ -52,7 +56,7 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
         texts = cells if all_texts_pass(cells) else convert(layout.text, read_text)
     if layout.kind == "table":
         columns = {
-            column["name"]: convert(layout.source_of(column["name"]), _column_rule(column))
+            column["name"]: convert(layout.source_of(column["name"]), _column_rule(column, layout))
             for column in layout.declared
         }
         payloads = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -126,23 +130,33 @@ def read_owner_cell(cell: Any) -> str | None:
     return text
 
 
-def _column_rule(column: Mapping[str, Any]) -> Convert:
-    may_be_empty = column.get("missing") is not None
+def _column_rule(column: Mapping[str, Any], layout: Layout) -> Convert:
+    may_be_empty, missing = column.get("missing") is not None, {text.strip() for text in layout.missing}
+
+    def filled(rule: Convert) -> Convert:
+        return lambda cell: rule(None if isinstance(cell, str) and cell.strip() in missing else cell)
+
     if "categories" in column:
         categories = {str(category) for category in column["categories"]}
         other = bool(column.get("other"))
-        return lambda cell: read_category(cell, categories, other=other, may_be_empty=may_be_empty)
-    return lambda cell: read_number(cell, may_be_empty=may_be_empty)
+        return filled(lambda cell: read_category(cell, categories, other=other, may_be_empty=may_be_empty))
+    return filled(lambda cell: read_number(cell, may_be_empty=may_be_empty, decimal=layout.decimal))
 
 
-def read_number(cell: Any, *, may_be_empty: bool) -> float | int | None:
+def read_number(cell: Any, *, may_be_empty: bool, decimal: str = ".") -> float | int | None:
     """Return a finite number; one outside the declared bounds is kept, because features clip it."""
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
+    if is_empty(cell):
         if may_be_empty:
             return None
         raise BadCell(EMPTY)
     if isinstance(cell, str) and "_" in cell:  # Python would read 1_000 as a number, nobody else does
         raise BadCell(NOT_A_NUMBER)
+    if isinstance(cell, str) and decimal == ",":
+        if not WITH_COMMA.fullmatch(cell.strip()):
+            raise BadCell(NOT_A_NUMBER)
+        cell = cell.replace(".", "").replace(",", ".")
+    elif isinstance(cell, str) and COMMA_ONLY.fullmatch(cell.strip()):
+        raise BadCell(COMMA)
     try:
         number = float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -152,8 +166,13 @@ def read_number(cell: Any, *, may_be_empty: bool) -> float | int | None:
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
+def is_empty(cell: Any) -> bool:
+    """Say whether a cell holds nothing; what libraries write for a missing number is nothing, too."""
+    return cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, float) and cell != cell)
+
+
 def read_category(cell: Any, categories: set[str], *, other: bool, may_be_empty: bool) -> str | None:
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
+    if is_empty(cell):
         if may_be_empty:
             return None
         raise BadCell(EMPTY)

@@ -23,7 +23,8 @@ from privacy.wording import as_message
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet", "skip_rows"})
 NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
-MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers", "metadata", "values", "separator", "without_public"}
+CELL_KEYS = ("values", "separator", "decimal", "missing")
+MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, *CELL_KEYS, "features", "answers", "metadata", "without_public"}
 MOST_METADATA = 20
 MOST_SKIPPED = 100
 TEXTS_BY_NAME = {
@@ -102,6 +103,11 @@ def _check_reading(mapping: Mapping[str, Any]) -> None:
     skipped = mapping.get("skip_rows", 0)
     if not isinstance(skipped, int) or isinstance(skipped, bool) or not 0 <= skipped <= MOST_SKIPPED:
         raise InvalidUpload(as_message("skip_rows: must be a whole number from 0 to {most}", most=MOST_SKIPPED))
+    if mapping.get("decimal", ".") not in (".", ","):
+        raise InvalidUpload("decimal: must be a point or a comma")
+    missing = mapping.get("missing", [])
+    if not isinstance(missing, list | tuple) or not all(isinstance(text, str) and text for text in missing):
+        raise InvalidUpload("missing: must be a list of texts")
     columns = mapping.get("columns", [])
     if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
         raise InvalidUpload("columns: must be a list of names")
@@ -162,6 +168,8 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         encoding=mapping.get("encoding"),
         sheet=mapping.get("sheet"),
         skip_rows=mapping.get("skip_rows", 0),
+        decimal=mapping.get("decimal", "."),
+        missing=tuple(mapping.get("missing", ())),
         owner_id=mapping.get("id"),
         metadata=tuple(mapping.get("metadata", ())),
         sources=features,

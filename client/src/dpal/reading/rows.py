@@ -64,6 +64,10 @@ class Layout:
         be empty. `sources` has those that the file calls otherwise.
     header : tuple of str
         Names of all columns of a delimited file without a header; if empty they are called 1, 2, ...
+    decimal : str
+        Sign between whole and fraction of a number in a text: a point, or a comma with points between thousands.
+    missing : tuple of str
+        Texts that say that a value of a table is missing.
     skip_rows : int
         Rows of a table before the one that names its columns.
     delimiter, encoding, sheet : str, optional
@@ -95,6 +99,8 @@ class Layout:
     colour: bool = False
     has_header: bool = True
     skip_rows: int = 0
+    decimal: str = "."
+    missing: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
     delimiter: str | None = None
     quoting: bool = True

@@ -389,3 +389,40 @@ def test_folders_label_the_images_of_a_test_set():
     bad, (batch,) = read(data, layout=layout, name="a.zip")
     assert batch.labels == [1, 0]
     assert [row.line for row in bad] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [("10,5", 10.5), ("1.234,5", 1234.5), ("-7", -7), ("12.345", 12345), ("1,5e3", 1500), (3.5, 3.5)],
+)
+def test_numbers_with_a_decimal_comma(cell, number):
+    assert checks.read_number(cell, may_be_empty=False, decimal=",") == number
+
+
+@pytest.mark.parametrize("cell", ["10.5", "1,2,3", "1.2345", ",", "", "a"])
+def test_texts_that_are_no_number_with_a_decimal_comma(cell):
+    with pytest.raises(cells.BadCell):
+        checks.read_number(cell, may_be_empty=False, decimal=",")
+
+
+def test_a_decimal_comma_is_suggested_and_never_guessed():
+    with pytest.raises(cells.BadCell) as refused:
+        checks.read_number("10,05", may_be_empty=False)
+    assert str(refused.value) == checks.COMMA
+
+
+def test_texts_that_say_a_value_is_missing():
+    declared = (
+        {"name": "age", "low": 0, "high": 99, "missing": 50},
+        {"name": "job", "categories": ["cook"], "missing": "none"},
+        {"name": "size", "low": 0, "high": 9},
+    )
+    layout = Layout(kind="table", declared=declared, missing=("NA", "-99"))
+    lines = [
+        b'{"age": NaN, "job": null, "size": 1}',
+        b'{"age": "NA", "job": " NA ", "size": 2}',
+        b'{"age": 5, "job": "cook", "size": "NA"}',
+    ]
+    (batch,) = Upload(io.BytesIO(b"\n".join(lines)), "a.jsonl", layout, maximum_bytes=1000).batches()
+    assert batch.payloads == [{"age": None, "job": None, "size": 1}, {"age": None, "job": None, "size": 2}]
+    assert [(row.line, row.column, row.reason) for row in batch.bad] == [(3, "size", cells.EMPTY)]
