@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import struct
 import zipfile
 import zlib
@@ -418,11 +419,12 @@ def test_texts_that_say_a_value_is_missing():
         {"name": "size", "low": 0, "high": 9},
     )
     layout = Layout(kind="table", declared=declared, missing=("NA", "-99"))
-    lines = [
-        b'{"age": NaN, "job": null, "size": 1}',
-        b'{"age": "NA", "job": " NA ", "size": 2}',
-        b'{"age": 5, "job": "cook", "size": "NA"}',
+    rows = [
+        {"age": math.nan, "job": None, "size": 1},
+        {"age": "NA", "job": " NA ", "size": 2},
+        {"age": 5, "job": "cook", "size": "NA"},
     ]
-    (batch,) = Upload(io.BytesIO(b"\n".join(lines)), "a.jsonl", layout, maximum_bytes=1000).batches()
+    file = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
+    (batch,) = Upload(file, "a.jsonl", layout, maximum_bytes=1000).batches()
     assert batch.payloads == [{"age": None, "job": None, "size": 1}, {"age": None, "job": None, "size": 2}]
     assert [(row.line, row.column, row.reason) for row in batch.bad] == [(3, "size", cells.EMPTY)]
