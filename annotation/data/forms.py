@@ -223,12 +223,12 @@ class MappingForm(forms.Form):
         self.fields["contributor"] = _column(_("Contributor"), shape.columns, required=needed, help_text=note)
 
     def _ask_for_label(self, shape: FileShape) -> None:
-        if shape.format is not Format.TASKS:
+        if shape.format is not Format.TASKS or not shape.controls:
             self.fields["label"] = _column(
                 _("Known label"), shape.columns, help_text=_("One of the project's classes.")
             )
             return
-        self.fields["label"] = _column(_("Control that was answered"), shape.controls or shape.columns)
+        self.fields["label"] = _column(_("Control that was answered"), shape.controls)
         self.fields["answers"] = forms.ChoiceField(
             choices=[
                 ("majority", _("what most people answered")),

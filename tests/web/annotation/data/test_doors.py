@@ -67,8 +67,9 @@ def test_a_file_is_read_alike_at_every_door(manager: User, tmp_path, name: str, 
         address = client.post(reverse("annotation:data", args=[project.slug]), values)["Location"]
         written = {"has_header": "on", "quoting": "on", "delimiter": ",", "text": "text", "label": "label"} | mapping
         if mapping:
-            client.post(address, written)
-        assert client.post(address, {**written, "upload": "1"}).status_code == 302
+            client.post(address, written | {"sheet": "A"})
+        response = client.post(address, {**written, "sheet": "A", "upload": "1"})
+        assert response.status_code == 302, response.context["form"].errors
     dataset = Dataset.objects.get()
     if door != "command":
         datasets.import_dataset(job_id=dataset.job_id)
