@@ -17,19 +17,13 @@ from learner.models import Round
 from privacy.accounting.events import event_from_json
 from privacy.ledger.models import LedgerEntry
 from tests import learning
-from tests.declaring import declaring
 from tests.examples.strategy import Lengths, LongFirst
 from tests.factories import make_user, write_settings
 from tests.owning import as_owner
 from tests.pure.learner.strategies import test_strategies
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(LongFirst):
-        yield
+DECLARED = LongFirst
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """An estimator that is declared here, and nowhere else: of pools and of streams, chosen, priced, trained and read."""
 
 import inspect
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ from tests.factories import make_user, write_settings
 from tests.pure.learner.estimators import test_release_battery
 
 pytestmark = pytest.mark.django_db(transaction=True)
+DECLARED = Unhurried
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,6 @@ class Unproved(UnhurriedStream):
         event = PrivateSums(1.0, delta=1e-6, classes=shape.classes).event_for(3)
         learner.event_for = lambda n_features: event
         return learner
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(Unhurried):
-        yield
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A gate that is declared here, and nowhere else: chosen, planned, priced, told, and passed by an upload."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import IntegrityError
 
@@ -10,17 +8,11 @@ from annotation.gates import services as gates
 from annotation.gates.receipts import receipt_of
 from annotation.models import GateRun, Query
 from annotation.projects.services import configuring
-from tests.declaring import declaring
 from tests.examples.gate import Halfway
 from tests.factories import make_records, open_preset, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(Halfway):
-        yield
+DECLARED = Halfway
 
 
 @pytest.fixture

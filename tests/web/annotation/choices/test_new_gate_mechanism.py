@@ -1,7 +1,6 @@
 """A gate whose mechanism and event are declared here, and nowhere else: priced, run, planned, and held to its proof."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,7 +32,6 @@ from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import guarantee
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.wording import as_message
-from tests.declaring import declaring
 from tests.factories import make_records, open_preset, write_settings
 from tests.gate_scans import crowd as plain_crowd
 from tests.gate_scans import passed, upload
@@ -145,10 +143,7 @@ class InTens(GateChoice):
         return as_message("Some {tens} tens of records say this", tens=self.gate_tens)
 
 
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(InTens):
-        yield
+DECLARED = InTens
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A featuriser declared here that finds something in the pool, at a price: charged first, planned, and released."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,6 @@ from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import release_second_moments
 from tests import learning
-from tests.declaring import declaring
 from tests.factories import make_user, write_settings
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
@@ -79,10 +78,7 @@ class CommonFirstLetters(FeaturesChoice):
         return Finding(event, purpose="count first letters", no_pool="No text to count letters of.", release=release)
 
 
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(CommonFirstLetters):
-        yield
+DECLARED = CommonFirstLetters
 
 
 @pytest.fixture

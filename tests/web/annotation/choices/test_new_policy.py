@@ -1,7 +1,5 @@
 """An update policy that is declared here, and nowhere else: chosen, asked for, planned, read, and followed."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import IntegrityError
 
@@ -11,18 +9,12 @@ from annotation.projects.services.known_choices import note_choice
 from learner.models import StreamBatch
 from learner.pools.configuration import stream_event
 from tests import streaming
-from tests.declaring import declaring
 from tests.examples.policy import Growing
 from tests.factories import write_settings
 from tests.pure.annotation.choices.policies import test_updates
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(Growing):
-        yield
+DECLARED = Growing
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A way to randomise answers that is declared here, and nowhere else: chosen, asked for, planned, read, and charged."""
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -13,17 +12,11 @@ from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
-from tests.declaring import declaring
 from tests.examples.randomizer import Hushed
 from tests.factories import make_annotators, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(Hushed):
-        yield
+DECLARED = Hushed
 
 
 @pytest.fixture

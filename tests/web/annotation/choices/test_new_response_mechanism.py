@@ -1,7 +1,6 @@
 """A way to say answers by a mechanism and an event that are declared here alone: paid, drawn, learned from, planned."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
@@ -25,7 +24,6 @@ from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism, mechanism_of
 from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
-from tests.declaring import declaring
 from tests.factories import make_annotators
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,10 +97,7 @@ class Mixed(RandomizerChoice):
         return MixedAnswersEvent(self.said_as_they_are, n_classes)
 
 
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(Mixed):
-        yield
+DECLARED = Mixed
 
 
 @pytest.fixture

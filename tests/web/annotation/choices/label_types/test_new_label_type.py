@@ -1,7 +1,6 @@
 """A type of label declared here alone is there everywhere: asked, agreed on, randomised, learned and exported."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from django.urls import reverse
@@ -16,18 +15,12 @@ from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from tests import learning
 from tests.clients import browser_of
-from tests.declaring import declaring
 from tests.examples.label_type import SHY, Shyly
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    with declaring(Shyly):
-        yield
+DECLARED = Shyly
 
 
 @pytest.fixture
