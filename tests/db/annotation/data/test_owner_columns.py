@@ -23,9 +23,9 @@ from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of
-from tests.db.annotation.models.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, receive_upload
 from tests.pure.annotation.data.readers.test_parsers import archive, png
+from tests.refusing import refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAPPING = {"id": "ticket", "metadata": ["url", "shop"]}

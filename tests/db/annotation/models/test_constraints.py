@@ -5,7 +5,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.models import (
@@ -32,29 +32,9 @@ from tests.factories import (
     write_settings,
 )
 from tests.owning import as_owner
+from tests.refusing import refused
 
 pytestmark = pytest.mark.django_db
-
-
-def refused(rule):
-    return _Refusal(rule)
-
-
-class _Refusal:
-    def __init__(self, rule):
-        self.rule = rule
-
-    def __enter__(self):
-        self.atomic = transaction.atomic()
-        self.atomic.__enter__()
-
-    def __exit__(self, kind, error, trace):
-        self.atomic.__exit__(kind, error, trace)
-        # A COPY's errors reach us as psycopg's own.
-        cause = error.__cause__ if isinstance(error, IntegrityError) else error
-        assert isinstance(cause, psycopg.IntegrityError), f"{self.rule} let it pass"
-        assert cause.diag.constraint_name == self.rule
-        return True
 
 
 def run_sql(statement, *parameters):

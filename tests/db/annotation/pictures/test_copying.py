@@ -13,10 +13,10 @@ from annotation.data.services.pictures import image_ahead, image_of, shown_image
 from annotation.models import Dataset, Picture, Project, Query, Record
 from annotation.questions.services import queue
 from dpal.reading.rows import Layout
-from tests.db.annotation.models.test_constraints import refused
 from tests.factories import bring_file, make_project, make_records, make_user
 from tests.owning import as_owner
 from tests.pure.annotation.data.readers.test_pictures import BLUE, RED, near, opened, saved
+from tests.refusing import refused
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 # Of one brightness.

@@ -1,5 +1,4 @@
 import threading
-from contextlib import contextmanager
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -23,15 +22,9 @@ from tests.factories import (
     write_settings,
 )
 from tests.owning import as_owner
+from tests.refusing import refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@contextmanager
-def refused(rule):
-    with pytest.raises(IntegrityError) as caught, transaction.atomic():
-        yield
-    assert caught.value.__cause__.diag.constraint_name == rule
 
 
 def answered(project, person, choice=0):

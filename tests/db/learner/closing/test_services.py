@@ -1,12 +1,11 @@
 import json
 import os
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from django.core.files.storage import default_storage
 from django.core.management import call_command
-from django.db import IntegrityError, connections, transaction
+from django.db import connections
 from django.urls import reverse
 
 from annotation.errors import InvalidConfiguration, ProjectClosed
@@ -27,6 +26,7 @@ from tests.clients import browser_of, program_of
 from tests.counting import new_counter
 from tests.factories import make_user
 from tests.owning import as_owner
+from tests.refusing import refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,13 +68,6 @@ def delete(project, *, keep=True):
 def ledger():
     entries = LedgerEntry.objects.order_by("pk").values_list("pk", "hash", "previous_hash", "epsilon_spent_nano")
     return list(entries), list(BudgetAccount.objects.order_by("pk").values())
-
-
-@contextmanager
-def refused(rule):
-    with pytest.raises(IntegrityError) as caught, transaction.atomic():
-        yield
-    assert caught.value.__cause__.diag.constraint_name == rule
 
 
 def test_an_archived_project_asks_nobody_and_schedules_nothing(project) -> None:

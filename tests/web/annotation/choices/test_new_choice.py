@@ -1,12 +1,10 @@
 """A strategy that is declared here, and nowhere else, is there everywhere: to be chosen, refused, priced and read."""
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from annotation.errors import ConfigurationFrozen
@@ -21,6 +19,7 @@ from tests.examples.strategy import Lengths, LongFirst
 from tests.factories import make_user, write_settings
 from tests.owning import as_owner
 from tests.pure.learner.strategies import test_strategies
+from tests.refusing import refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DECLARED = LongFirst
@@ -29,13 +28,6 @@ DECLARED = LongFirst
 @pytest.fixture
 def project(declared, manager) -> Project:
     return learning.open_trusted(manager, selection="lengths", length_scale=0.75)
-
-
-@contextmanager
-def refused(rule: str) -> Iterator[None]:
-    with pytest.raises(IntegrityError) as error, transaction.atomic():
-        yield
-    assert error.value.__cause__.diag.constraint_name == rule
 
 
 def test_a_round_of_it_is_charged_and_then_it_stays(project, manager):
