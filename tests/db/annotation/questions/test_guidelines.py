@@ -21,8 +21,8 @@ from annotation.questions.guidelines import (
 )
 from annotation.questions.services import guidelines
 from annotation.questions.services.guidelines import picture_content, save_guidelines
-from tests.db.annotation.models.test_constraints import refused
 from tests.factories import a_png, make_annotators, make_manager, make_project, make_user
+from tests.refusing import refused
 
 pytestmark = pytest.mark.django_db
 EXAMPLE = {"text": "rain tomorrow?", "choice": 1, "reason": "asks for the weather"}
