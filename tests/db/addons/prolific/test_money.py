@@ -12,11 +12,11 @@ from addons.prolific.services import bonuses
 from privacy.ledger.entries import broken_rule
 from tests.factories import write_settings
 from tests.studies import come, connect, open_study, turn
+from tests.threads import wait_until_blocked
 
 pytestmark = pytest.mark.django_db
 # 100.00 less 4 places of 2.00 with half as a fee leaves 88.00: 29 places more, and 58.66 in bonuses.
 RULE = "prolific_studies_within_money"
-WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 ANOTHER = """
 INSERT INTO prolific_crowdstudy SELECT (jsonb_populate_record(study, jsonb_build_object(
     'id', %s::bigint, 'key', gen_random_uuid(), 'link_id', %s::bigint, 'places', %s::int, 'external_id', '', 'state', ''
@@ -52,17 +52,6 @@ def promised():
     with connection.cursor() as cursor:
         cursor.execute("SELECT prolific_promised_cents(%s)", [CrowdStudy.objects.first().project_id])
         return cursor.fetchone()[0]
-
-
-def wait_until_blocked() -> None:
-    pause = threading.Event()
-    for _attempt in range(6000):
-        with connection.cursor() as cursor:
-            cursor.execute(WAITING)
-            if cursor.fetchone()[0]:
-                return
-        pause.wait(0.01)
-    raise AssertionError("nobody waits")
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """A higher limit with a second manager: who may approve, what the database refuses, and two at once."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -25,6 +23,7 @@ from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests.clients import browser_of
 from tests.factories import make_user
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -335,23 +334,9 @@ class TestAppointingManagers:
             limits.appoint_manager(project=project, user=double, actor=double)
 
 
-def at_once(*calls) -> list[str]:
-    """Run the calls in threads that begin together; return what became of each."""
-    ready = Barrier(len(calls))
-
-    def run(call) -> str:
-        try:
-            ready.wait(timeout=120)
-            call()
-        except (LimitRequestRefused, IntegrityError) as error:
-            return type(error).__name__
-        else:
-            return "done"
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return sorted(pool.map(run, calls))
+def outcomes_of(*calls) -> list[str]:
+    found = at_once(*calls, refusals=(LimitRequestRefused, IntegrityError))
+    return sorted(each.__name__ if isinstance(each, type) else "done" for each in found)
 
 
 def test_two_who_approve_at_once_make_one_entry(project: Project, asking: User, second: User) -> None:
@@ -360,7 +345,7 @@ def test_two_who_approve_at_once_make_one_entry(project: Project, asking: User, 
     assert appointed is not None
     limits.approve_request(request_id=appointed.pk, of=project, actor=second)
     request = ask(project, asking)
-    outcomes = at_once(
+    outcomes = outcomes_of(
         *(
             lambda who=who: limits.approve_request(request_id=request.pk, of=project, actor=who)
             for who in (second, third)
@@ -372,7 +357,7 @@ def test_two_who_approve_at_once_make_one_entry(project: Project, asking: User, 
 
 def test_approving_and_withdrawing_at_once_leaves_one_of_both(project: Project, asking: User, second: User) -> None:
     request = ask(project, asking)
-    outcomes = at_once(
+    outcomes = outcomes_of(
         lambda: limits.approve_request(request_id=request.pk, of=project, actor=second),
         lambda: limits.refuse_request(request_id=request.pk, of=project, actor=asking),
     )
@@ -383,7 +368,7 @@ def test_approving_and_withdrawing_at_once_leaves_one_of_both(project: Project, 
 
 
 def test_two_who_ask_at_once_make_one_request(project: Project, asking: User, second: User) -> None:
-    outcomes = at_once(lambda: ask(project, asking), lambda: ask(project, second, 4.0))
+    outcomes = outcomes_of(lambda: ask(project, asking), lambda: ask(project, second, 4.0))
     assert outcomes == ["LimitRequestRefused", "done"]
     assert LimitRequest.objects.count() == 1
 

@@ -14,10 +14,10 @@ from annotation.questions.services import labels, queue
 from annotation.work.services.history import acting
 from tests.factories import add_members, make_project, make_user, open_records
 from tests.owning import as_owner
+from tests.threads import wait_until_blocked
 
 pytestmark = pytest.mark.django_db
 PLACES = User.groups.through.objects
-WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 
 
 @pytest.fixture
@@ -305,14 +305,3 @@ def test_two_groups_left_at_once_leave_nothing() -> None:
     other.join(timeout=120)
     assert (failures, other.is_alive()) == ([], False)
     assert roles(project, ann) == []
-
-
-def wait_until_blocked() -> None:
-    pause = threading.Event()
-    for _attempt in range(6000):
-        with connection.cursor() as cursor:
-            cursor.execute(WAITING)
-            if cursor.fetchone()[0]:
-                return
-        pause.wait(0.01)
-    raise AssertionError("nobody waits")

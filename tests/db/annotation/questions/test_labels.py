@@ -1,12 +1,11 @@
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 import pytest
 from celery import current_app
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
@@ -14,6 +13,7 @@ from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, Undo
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
 from annotation.questions.services import correcting, labels, queue
 from tests.factories import asked_project, make_annotators, make_project, open_records
+from tests.threads import at_once
 
 
 def claim(project, person):
@@ -350,21 +350,7 @@ class TestDatabaseRules:
             Consensus.objects.create(project=project, query=query, choice=1, votes=1, agreeing=2)
 
 
-def at_once(*works):
-    """Run the works in threads that start together; return what each returned or raised."""
-    together = threading.Barrier(len(works))
-
-    def run(work):
-        try:
-            together.wait(timeout=120)
-            return work()
-        except (AlreadyLabelled, LeaseExpired, UndoRefused) as refusal:
-            return type(refusal)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        return list(pool.map(run, works))
+answered_at_once = partial(at_once, refusals=(AlreadyLabelled, LeaseExpired, UndoRefused))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -372,13 +358,13 @@ class TestRaces:
     def test_ten_identical_clicks_are_one_label(self):
         project, _, (person,) = asked_project()
         assignment = claim(project, person)
-        results = at_once(*[lambda: labels.submit_label(assignment=assignment, choice=1)] * 10)
+        results = answered_at_once(*[lambda: labels.submit_label(assignment=assignment, choice=1)] * 10)
         assert {label.pk for label in results} == {Label.objects.get().pk}
 
     def test_two_different_clicks_are_one_label_and_one_refusal(self):
         project, _, (person,) = asked_project()
         assignment = claim(project, person)
-        results = at_once(
+        results = answered_at_once(
             lambda: labels.submit_label(assignment=assignment, choice=0),
             lambda: labels.submit_label(assignment=assignment, choice=1),
         )
@@ -390,7 +376,7 @@ class TestRaces:
         project = make_project(overlap=overlap)
         open_records(project, 1)
         held = [claim(project, person) for person in make_annotators(project, overlap)]
-        at_once(*[lambda one=one: labels.submit_label(assignment=one, choice=1) for one in held])
+        answered_at_once(*[lambda one=one: labels.submit_label(assignment=one, choice=1) for one in held])
         consensus = Consensus.objects.get()
         assert (consensus.votes, consensus.agreeing) == (overlap, overlap)
         assert Query.objects.get().state == QueryState.CLOSED
@@ -403,7 +389,7 @@ class TestRaces:
             labels.submit_label(assignment=done, choice=0)
             Assignment.objects.create(project=project, query=next_one, annotator=person, leased_until=Now())
         Query.objects.update(open_slots=0)
-        results = at_once(
+        results = answered_at_once(
             lambda: correcting.undo_label(project=project, user=one),
             lambda: correcting.undo_label(project=project, user=other),
         )
@@ -422,7 +408,7 @@ class TestRaces:
                         labels.mark_labels_used(project=project, last_consensus_id=chosen.pk)
                     return list(Consensus.objects.filter(project=project))
 
-            used, undone = at_once(
+            used, undone = answered_at_once(
                 train, lambda project=project, person=person: correcting.undo_label(project=project, user=person)
             )
             label.refresh_from_db()

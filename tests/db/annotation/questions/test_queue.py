@@ -1,9 +1,8 @@
 """Questions reach as many people as they should, each person once, and come back when nobody answers."""
 
-import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -25,6 +24,7 @@ from tests.factories import (
     open_records,
 )
 from tests.owning import as_owner
+from tests.threads import at_once
 
 
 def let_expire(assignment):
@@ -347,18 +347,7 @@ class TestQueueState:
 
 
 def in_threads(number, work):
-    """Run `work(n)` in threads that start together; each closes its own connection."""
-    together = threading.Barrier(number)
-
-    def run(n):
-        try:
-            together.wait(timeout=120)
-            return work(n)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(number) as pool:
-        return list(pool.map(run, range(number)))
+    return at_once(*(partial(work, n) for n in range(number)))
 
 
 @pytest.mark.django_db(transaction=True)

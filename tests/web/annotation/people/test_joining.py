@@ -2,9 +2,7 @@
 
 import re
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -20,6 +18,7 @@ from annotation.people.services import crowd_links, invitations, members
 from annotation.projects.services import kinds
 from annotation.questions.services import labelling, labels, queue
 from tests.factories import add_members, make_candidates, make_project, make_user, open_preset
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 PARAMETERS = {"PROLIFIC_PID": "5f00000000000000000000aa", "STUDY_ID": "study1", "SESSION_ID": "s1"}
@@ -120,20 +119,8 @@ class TestInvitations:
 @pytest.mark.django_db(transaction=True)
 class TestManyAtOnce:
     def at_once(self, *calls):
-        """Run the calls in threads that begin together; return how often each thing happened."""
-        ready = Barrier(len(calls))
-
-        def run(call):
-            try:
-                ready.wait(timeout=120)
-                return call()
-            except (LinkEnded, IntegrityError, OperationalError) as error:
-                return type(error).__name__
-            finally:
-                connection.close()
-
-        with ThreadPoolExecutor(len(calls)) as pool:
-            return Counter(pool.map(run, calls))
+        found = at_once(*calls, refusals=(LinkEnded, IntegrityError, OperationalError))
+        return Counter(each.__name__ if isinstance(each, type) else each for each in found)
 
     def test_the_places_are_given_once_and_the_rest_are_told(self, crowd, manager):
         invitation, _ = invite(crowd, manager, maximum_uses=3)
