@@ -15,6 +15,7 @@ from learner.estimators.sums import PrivateSums
 from learner.pools.configuration import stream_event
 from learner.releases.artifacts.settings import configuration_of
 from learner.simulation import plan_setups
+from learner.simulation.selectors import plan_forecast
 from tests import learning, streaming
 from tests.declaring import declaring
 from tests.examples.estimator import Unhurried, UnhurriedStream
@@ -49,7 +50,7 @@ def pool(declared, manager):
 
 def test_a_pool_trains_with_it_and_keeps_its_parameter_with_the_model(pool, client):
     assert plan_setups.setup_of(pool, 300).declared["pace"] == 3.0
-    assert plan_setups.purchase_of(pool, 300).training == pytest.approx(2.0, rel=1e-6)
+    assert plan_forecast(pool, records=300).next_training.cost().epsilon == pytest.approx(2.0, rel=1e-6)
     assert client.get(reverse("learner:plan", args=[pool.slug])).status_code == 200
     learning.fill_trusted(pool)
     release = learning.run_to_release(pool, make_user(), version=1)
