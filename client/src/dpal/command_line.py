@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from dpal import managing, settings, tables, team
-from dpal.errors import DpalError, NotAllowed, NotInScope, Refused, install
+from dpal.errors import DpalError, NotAllowed, NotGenuine, NotInScope, Refused, install
 from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.model import Model
@@ -223,15 +223,18 @@ def verify(folder: Path, public_key: str | None, site: str | None) -> None:
 def recomputation(model: Model) -> str:
     """Recompute the weights of a model from its transcript and say how exactly they are the same."""
     if "transcript.json" not in model.files:
-        return "not recomputed: this version has no transcript"
+        if model.version != 0:
+            raise NotGenuine("This version was learned from records and lacks the transcript of its training.")
+        return "not recomputed: version 0 is made of words alone and has no transcript"
     try:
         from dpal.recompute import how_exactly, recomputed  # noqa: PLC0415 - an extra
     except ImportError:
         return f"not recomputed: weights of a transcript need other packages: {install('verify')}"
-    read = {name: json.loads(model.files[name].read_bytes()) for name in ("transcript.json", "weights.json")}
-    exactly = how_exactly(recomputed(read["transcript.json"], read["weights.json"]))
+    names = ("transcript.json", "weights.json", "privacy.json")
+    transcript, weights, privacy = (json.loads(model.files[name].read_bytes()) for name in names)
+    exactly = how_exactly(recomputed(transcript, weights, privacy))
     size = model.files["transcript.json"].stat().st_size
-    return f"weights recomputed from {len(read['transcript.json']['answers'])} answers in {size:,} bytes: {exactly}"
+    return f"weights recomputed from {len(transcript['answers'])} answers in {size:,} bytes: {exactly}"
 
 
 @main.command()

@@ -35,6 +35,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{digest}  {name}")
         self.stdout.write(self.style.SUCCESS("Complete, unchanged and signed."))
         if difference is None:
-            self.stdout.write("It has no transcript to recompute its weights from.")
+            self.stdout.write("Version 0 is made of words alone and has no transcript.")
         else:
             self.stdout.write(f"Weights recomputed from the transcript {how_exactly(difference)}.")

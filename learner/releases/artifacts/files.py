@@ -147,7 +147,9 @@ def write_artifacts(
     outcomes: Outcomes | None = None,
     transcript: Transcript | None = None,
 ) -> dict[str, str]:
-    """Write a release into a new directory, which appears complete or not at all."""
+    """Write a release into a new directory, which appears complete or not at all; version 0 alone has no transcript."""
+    if transcript is None and card["version"] != DESCRIBED:
+        raise ValueError(f"version {card['version']} was learned, and its transcript is missing")
     if model.dimension != featurizer.dimension:
         raise ValueError(f"model has {model.dimension} features, the featurizer makes {featurizer.dimension}")
     if directory.exists():
@@ -287,11 +289,17 @@ def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
 
 
 def recompute_weights(directory: Path) -> float | None:
-    """Return how far the weights that a transcript leads to are from those of a release; None without a transcript."""
+    """Return how far the weights that a transcript leads to are from those of a release; None for version 0."""
     if not (directory / TRANSCRIPT).exists():
-        return None
+        if json.loads((directory / MANIFEST).read_bytes())["release"]["version"] == DESCRIBED:
+            return None
+        raise ArtifactCorrupt(
+            as_message("This version was learned from records and lacks the transcript of its training.")
+        )
     try:
-        return recomputed(*(json.loads((directory / name).read_bytes()) for name in (TRANSCRIPT, "weights.json")))
+        return recomputed(
+            *(json.loads((directory / name).read_bytes()) for name in (TRANSCRIPT, "weights.json", "privacy.json"))
+        )
     except NotGenuine as error:
         raise ArtifactCorrupt(
             as_message("The transcript does not bear the weights out: {reason}", reason=error)

@@ -5,7 +5,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -77,13 +77,14 @@ def staged_version(
     *,
     entries: Sequence[LedgerEntry],
     lease: Lease,
-    transcript: Transcript | None,
+    transcript: Transcript,
+    paid: LedgerEntry | None,
 ) -> Iterator[StagedRelease]:
     """Write a release's files, on whose card `entries` stand, and begin the transaction that settles and publishes
-    it.
+    it; `paid` is the one among them that pays for the transcript's answers.
     """
     for _ in range(TRIES):
-        with _staged_release(run, model, featurizer, entries=entries, transcript=transcript) as staged:
+        with _staged_release(run, model, featurizer, entries=entries, transcript=transcript, paid=paid) as staged:
             fault_point("training_staged")
             lease.check()
             with transaction.atomic():
@@ -107,7 +108,8 @@ def _staged_release(
     featurizer: Featurizer,
     *,
     entries: Sequence[LedgerEntry],
-    transcript: Transcript | None,
+    transcript: Transcript,
+    paid: LedgerEntry | None,
 ) -> Iterator[StagedRelease]:
     """Write a release's files where nobody looks; what was not published on leaving is removed."""
     project = run.project
@@ -139,7 +141,7 @@ def _staged_release(
             provenance=provenance_of(project, featurizer, scores, accounts, entries),
             signer=storage.signer(),
             outcomes=evaluations.public_outcomes(model, public),
-            transcript=transcript,
+            transcript=replace(transcript, charged=None if paid is None else _charged_by(paid)),
         )
         yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)
     finally:
@@ -326,8 +328,17 @@ def card_terms(account: BudgetAccount) -> AccountTerms:
     }
 
 
+def _charged_by(entry: LedgerEntry) -> dict[str, Any]:
+    """Return what a transcript says of the entry that paid for its answers."""
+    return {"entry": line_of(entry)["id"], "event": _reserved(entry).event}
+
+
+def _reserved(entry: LedgerEntry) -> LedgerEntry:
+    return entry.parent if entry.parent is not None and entry.kind == "commit" else entry
+
+
 def line_of(entry: LedgerEntry) -> EntryLine:
-    reserved = entry.parent if entry.parent is not None and entry.kind == "commit" else entry
+    reserved = _reserved(entry)
     return {
         "id": f"{entry.account.plain_label} #{entry.sequence}",
         "kind": reserved.mechanism,

@@ -57,9 +57,8 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax")
     paid = stream.entry
-    transcript = getattr(learner, "transcript_", None)
     with publishing.staged_version(
-        run, model, featurizer, entries=[paid], lease=lease, transcript=transcript
+        run, model, featurizer, entries=[paid], lease=lease, transcript=learner.transcript_, paid=paid
     ) as staged:
         entry = attempts.record_descent(
             run,

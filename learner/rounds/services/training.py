@@ -116,9 +116,8 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
     batches = answer_selectors.spoken_entries(project)
     progress.begin(RELEASE)
     entries = gates if paid is None else [*gates, paid]
-    transcript = estimator.transcript_
     with publishing.staged_version(
-        run, model, featurizer, entries=entries, lease=lease, transcript=transcript
+        run, model, featurizer, entries=entries, lease=lease, transcript=estimator.transcript_, paid=paid
     ) as staged:
         free = attempts.record_free_use(
             run,
@@ -262,7 +261,7 @@ def train_model(*, run_id: str) -> None:
 
         paid = [*started, *descent, reservation]
         with publishing.staged_version(
-            run, model, featurizer, entries=paid, lease=lease, transcript=transcript
+            run, model, featurizer, entries=paid, lease=lease, transcript=transcript, paid=reservation
         ) as staged:
             entry = ledger.commit(reservation=reservation, output_digest=staged.digest)
             store_sums(run, release.fit_ if isinstance(release, PickedFit) else release, featurizer, entry)
@@ -298,7 +297,7 @@ def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer
 
 def _fit(
     run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer, progress: Progress
-) -> tuple[Examples, tuple[LinearModel, Transcript | None]]:
+) -> tuple[Examples, tuple[LinearModel, Transcript]]:
     examples, classes = pool_selectors.labelled_examples(
         run.project, last_consensus_id=run.last_consensus_id, block=run.block
     )
@@ -315,7 +314,7 @@ def _fit(
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     classes_in_order = learned_classes(run.project)
     model = LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, estimator.multiclass)
-    return examples, (model, getattr(estimator, "transcript_", None))
+    return examples, (model, estimator.transcript_)
 
 
 def _descent(run: TrainingRun, examples: Examples, newest: ModelRelease | None) -> list[LedgerEntry]:

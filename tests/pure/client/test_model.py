@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import dpal
 from dpal import errors, settings, tables
-from dpal.command_line import main
+from dpal.command_line import main, recomputation
 from dpal.features.table import CategoricalColumn, NumericColumn
 from dpal.manifest import read_manifest, verify_folder
 from dpal_site.embedded.servers import REPOSITORY
@@ -27,6 +27,7 @@ from learner.releases.artifacts.files import json_bytes, write_artifacts
 from learner.releases.artifacts.signatures import Signer
 from privacy.ledger.auditor import merkle, notes
 from tests.pure.learner.releases.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
+from tests.transcripts import transcript_of
 
 KEY = SIGNER.public_key
 FORGER = Signer.from_secret("somebody else's secret, which is long enough too")
@@ -67,7 +68,7 @@ def write(
 ) -> LinearModel:
     model = model_for(featurizer, classes, multiclass)
     said = {"card": CARD, "privacy": privacy, "provenance": PROVENANCE | {"ledger": ledger}}
-    write_artifacts(folder, model=model, featurizer=featurizer, signer=SIGNER, **said)
+    write_artifacts(folder, model=model, featurizer=featurizer, signer=SIGNER, transcript=transcript_of(model), **said)
     return model
 
 
@@ -93,6 +94,17 @@ def test_a_model_predicts_what_the_site_does(tmp_path, classes, multiclass):
     assert ours.predict_proba([]).shape == (0, classes)
     np.testing.assert_array_equal(ours.predict(np.array(SAID)), ours.predict(SAID))
     np.testing.assert_array_equal(ours.predict(pa.array(SAID)), ours.predict(SAID))
+
+
+def test_a_learned_version_without_its_transcript_is_refused(tmp_path):
+    write(tmp_path / "release")
+    model = dpal.open_folder(tmp_path / "release", public_key=KEY)
+    assert "bit for bit" in recomputation(model)
+    model.files = {name: path for name, path in model.files.items() if name != "transcript.json"}
+    with pytest.raises(dpal.errors.NotGenuine, match="lacks the transcript"):
+        recomputation(model)
+    model.version = 0
+    assert "not recomputed" in recomputation(model)
 
 
 def test_images_and_rows_are_read_as_they_are_kept(tmp_path):

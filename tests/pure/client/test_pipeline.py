@@ -15,6 +15,7 @@ from learner.releases.artifacts.files import write_artifacts
 from learner.releases.evaluation import Outcomes
 from tests.pure.client.test_model import CARD, COLUMNS, KEY, LEDGER, PRIVACY, PROVENANCE, SAID, SIGNER, model_for
 from tests.pure.learner.evaluations.test_thresholds import outcomes
+from tests.transcripts import transcript_of
 
 TRUSTED = ["dpal.pipeline.Features"]
 PIXELS = ImageFeaturizer(4, 4, centered=True)
@@ -44,6 +45,7 @@ def write(folder, featurizer, found: Outcomes | None = None, classes: int = 3):
         provenance=PROVENANCE | {"ledger": LEDGER},
         signer=SIGNER,
         outcomes=found,
+        transcript=transcript_of(model),
     )
     return dpal.open_folder(folder, public_key=KEY)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpal.errors import NotGenuine
 from dpal.recompute.channel import channel
+from dpal.recompute.charged import refuse_uncharged
 from dpal.recompute.label_sets import label_sets
 from dpal.recompute.minimisers import minimisers
 from dpal.recompute.pick import picked
@@ -47,14 +48,16 @@ def recompute(transcript: Transcript) -> Weights:
     return weights
 
 
-def recomputed(transcript: Mapping[str, Any], weights: Mapping[str, Any]) -> float:
+def recomputed(transcript: Mapping[str, Any], weights: Mapping[str, Any], privacy: Mapping[str, Any]) -> float:
     """Recompute the weights of a release and return how far they are from those it has: 0 where every bit is the same.
 
     The largest difference is a share of the largest weight, at most `ROUNDING`; `NotGenuine` if the transcript cannot
-    be followed, or leads to other weights.
+    be followed, holds answers that were not charged for the release of privacy.json, or leads to other weights.
     """
     try:
-        found = recompute(Transcript.from_json(transcript))
+        made = Transcript.from_json(transcript)
+        refuse_uncharged(made, privacy)
+        found = recompute(made)
         coef = np.array(weights["coef"], dtype=np.float64).reshape(-1, weights["dimension"])
         intercept = np.array(weights["intercept"], dtype=np.float64)
         if (found.coef.shape, found.intercept.shape) != (coef.shape, intercept.shape):

@@ -58,12 +58,15 @@ class Transcript:
     """Everything that the weights of a release are made of.
 
     `program` is one of `dpal.recompute.PROGRAMS`, `parameters` are public values, and `answers` are (query,
-    sensitivity, noise scale, answer) in the order in which they were asked for; a scale of 0 is public chance.
+    sensitivity, noise scale, answer) in the order in which they were asked for; a scale of 0 is public chance. Of a
+    release `charged` holds the `entry` of privacy.json that paid for them, and its `event`; None where answers are no
+    secret.
     """
 
     program: str
     parameters: Mapping[str, Any]
     answers: Sequence[Measured]
+    charged: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of transcript.json; arrays keep every bit."""
@@ -71,6 +74,7 @@ class Transcript:
             "schema": SCHEMA,
             "program": self.program,
             "parameters": packed(self.parameters),
+            "charged": self.charged,
             "answers": [
                 {"query": query, "sensitivity": sensitivity, "scale": scale, "answer": packed(answer)}
                 for query, sensitivity, scale, answer in self.answers
@@ -87,7 +91,7 @@ class Transcript:
                 (str(one["query"]), float(one["sensitivity"]), float(one["scale"]), unpacked(one["answer"]))
                 for one in body["answers"]
             ]
-            return cls(str(body["program"]), unpacked(body["parameters"]), answers)
+            return cls(str(body["program"]), unpacked(body["parameters"]), answers, body["charged"])
         except (KeyError, TypeError, ValueError) as error:
             raise NotGenuine("The transcript cannot be read.") from error
 

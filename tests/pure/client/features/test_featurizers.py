@@ -24,6 +24,7 @@ from learner.linear_model import LinearModel
 from learner.releases.artifacts.files import write_artifacts
 from privacy.gate.normalizers import Normalizer, normalize_text
 from tests.pure.learner.releases.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
+from tests.transcripts import transcript_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(
     [
@@ -70,7 +71,14 @@ def write(folder: Path, featurizer: Featurizer, *, classes: int = 3) -> dict[str
         rng.normal(size=(outputs, featurizer.dimension)), rng.normal(size=outputs), tuple("abcdef"[:classes])
     )
     write_artifacts(
-        folder, model=model, featurizer=featurizer, card=CARD, privacy=PRIVACY, provenance=NOWHERE, signer=SIGNER
+        folder,
+        model=model,
+        featurizer=featurizer,
+        card=CARD,
+        privacy=PRIVACY,
+        provenance=NOWHERE,
+        signer=SIGNER,
+        transcript=transcript_of(model),
     )
     return {path.name: path for path in folder.iterdir()}
 

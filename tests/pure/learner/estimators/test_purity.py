@@ -7,6 +7,7 @@ import pytest
 
 from dpal.errors import NotGenuine
 from dpal.recompute import recompute, recomputed
+from dpal.recompute.charged import refuse_uncharged
 from dpal.recompute.sums import NoisySums
 from dpal.recompute.transcript import Transcript, Weights
 from learner.estimators import pick, randomized_answers, running_sums
@@ -19,13 +20,20 @@ from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from learner.papers.ghassemi_curves import PrivateHuberSVM
-from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.events import (
+    RandomizedAnswersEvent,
+    RunningSumsEvent,
+    SecretBlockEvent,
+    SecretSampleEvent,
+    StreamEvent,
+)
 from privacy.mechanisms import gradient_steps, sums
 from privacy.mechanisms import pick as pick_mechanism
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.session import Measurement, MeasuringSession
+from tests.transcripts import charged
 
 RELEASES = (DiscreteGaussian, DiscreteLaplace, EuclideanNoise)
 PRIOR = LinearModel(np.linspace(-1, 1, 12).reshape(3, 4), np.zeros(3), ("a", "b", "c"), "softmax")
@@ -409,10 +417,11 @@ def test_a_model_of_no_response_is_recomputed(prior):
 def test_a_transcript_that_was_changed_is_refused():
     fitted = PURE["softmax steps"](classes=[0, 1, 2], random_state=3).fit(*records(60, 1))
     weights = LinearModel(fitted.coef_, fitted.intercept_, ("a", "b", "c"), "softmax").to_json()
-    body = fitted.transcript_.to_json()
-    assert recomputed(body, weights) == 0.0
+    transcript, privacy = charged(fitted.transcript_, fitted.privacy_event_)
+    body = transcript.to_json()
+    assert recomputed(body, weights, privacy) == 0.0
     last_bit = {**weights, "coef": np.nextafter(fitted.coef_, np.inf).tolist()}
-    assert 0.0 < recomputed(body, last_bit) < 1e-12
+    assert 0.0 < recomputed(body, last_bit, privacy) < 1e-12
     answers = body["answers"]
     changed = [
         {**body, "answers": answers[:-1]},
@@ -427,6 +436,72 @@ def test_a_transcript_that_was_changed_is_refused():
     ]
     for each in changed:
         with pytest.raises(NotGenuine):
-            recomputed(each, weights)
+            recomputed(each, weights, privacy)
     with pytest.raises(NotGenuine, match="another shape"):
-        recomputed(body, {**weights, "coef": weights["coef"][:2]})
+        recomputed(body, {**weights, "coef": weights["coef"][:2]}, privacy)
+
+
+def charged_as_released(name):
+    fitted = PURE[name](classes=[0, 1, 2], random_state=3)
+    priced = fitted if hasattr(fitted, "event_for") else fitted.estimator
+    return charged(fitted.fit(*records(60, 1)).transcript_, priced.event_for(4))
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_answers_are_held_against_the_event_that_was_charged(name):
+    transcript, privacy = charged_as_released(name)
+    refuse_uncharged(transcript, privacy)
+    for place, (query, sensitivity, scale, answer) in enumerate(transcript.answers):
+        for other in (
+            (query, sensitivity * 0.5 + (query == "seed"), scale, answer),
+            (query, sensitivity * 2 + (query == "seed"), scale, answer),
+            (query, sensitivity, scale * 0.99 - (query == "seed"), answer),
+            ("another", sensitivity, scale, answer),
+            ("seed", 0.0, 0.0, answer + 0.5),
+        ):
+            answers = [*transcript.answers[:place], other, *transcript.answers[place + 1 :]]
+            with pytest.raises(NotGenuine):
+                refuse_uncharged(replace(transcript, answers=answers), privacy)
+
+
+@pytest.mark.parametrize("name", [name for name in PURE if name != "running sums"])
+def test_no_more_answers_are_released_than_were_charged(name):
+    transcript, privacy = charged_as_released(name)
+    answers = [*transcript.answers, *(each for each in transcript.answers if each[0] != "seed")]
+    with pytest.raises(NotGenuine, match="more answers"):
+        refuse_uncharged(replace(transcript, answers=answers), privacy)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda event: SecretSampleEvent(event, 0.2),
+        lambda event: SecretBlockEvent.next_of(None, event, block=1, rates=(0.2, 0.3)),
+        lambda event: StreamEvent(1.0, 1.0, RunningSumsEvent(event, 2, (), ()), True),
+    ],
+)
+def test_what_samples_blocks_and_streams_release_is_held_against_what_they_run(wrap):
+    fitted = PURE["sums"](classes=[0, 1, 2], random_state=3).fit(*records(60, 1))
+    refuse_uncharged(*charged(fitted.transcript_, wrap(fitted.privacy_event_)))
+    noisier = replace(fitted.privacy_event_, class_sigma=2 * fitted.privacy_event_.class_sigma)
+    with pytest.raises(NotGenuine, match="less noise"):
+        refuse_uncharged(*charged(fitted.transcript_, wrap(noisier)))
+
+
+def test_responses_are_held_against_their_law_or_are_no_secret():
+    fitted = answering().fit_responses(np.eye(3), np.eye(3) + 0.1)
+    refuse_uncharged(*charged(fitted.transcript_, fitted.answers))
+    with pytest.raises(NotGenuine, match="less noise"):
+        refuse_uncharged(*charged(fitted.transcript_, RandomizedAnswersEvent(1.0, 3)))
+    open_answers = RandomizedAnswersClassifier(None, classes=[0, 1, 2]).fit_responses(np.eye(3), np.eye(3))
+    refuse_uncharged(open_answers.transcript_, {"entries": []})
+
+
+def test_an_entry_that_is_not_of_the_release_pays_for_nothing():
+    transcript, privacy = charged_as_released("sums")
+    line = privacy["entries"][0]
+    for entries in ([], [{**line, "id": "pool #3"}], [{**line, "kind": "gaussian"}]):
+        with pytest.raises(NotGenuine, match="not among those of its release"):
+            refuse_uncharged(transcript, {"entries": entries})
+    with pytest.raises(NotGenuine, match="more answers"):
+        refuse_uncharged(replace(transcript, charged=None), privacy)

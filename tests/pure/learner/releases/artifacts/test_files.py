@@ -21,12 +21,14 @@ from learner.releases.artifacts import files as artifacts
 from learner.releases.artifacts.files import (
     REISSUED,
     read_weights,
+    recompute_weights,
     reissue_artifacts,
     verify_manifest,
     verify_release,
     write_artifacts,
 )
 from learner.releases.artifacts.signatures import Signer, check_signature, signer_key_id
+from tests.transcripts import transcript_of
 
 SIGNER = Signer.from_secret("a secret of the test, long enough to derive a key")
 FEATURIZER = HashingTextFeaturizer(64)
@@ -95,7 +97,7 @@ MODELS = [model_of(2), model_of(4), model_of(4, "softmax")]
 
 
 def write(directory, model=MODELS[0], **changes):
-    said = {"card": CARD, "privacy": PRIVACY, "provenance": PROVENANCE}
+    said = {"card": CARD, "privacy": PRIVACY, "provenance": PROVENANCE, "transcript": transcript_of(model)}
     return write_artifacts(directory, **{"model": model, "featurizer": FEATURIZER, "signer": SIGNER} | said | changes)
 
 
@@ -119,6 +121,17 @@ def test_every_form_predicts_the_same(tmp_path, model):
     assert session.get_modelmeta().custom_metadata_map["input"] == "features"
     assert loaded.predict(X).tolist() == weights.predict(X) == model.predict(X) == labels.tolist()
     assert len(set(weights.predict(X))) == len(model.classes)
+
+
+def test_what_was_learned_is_not_released_or_taken_without_its_transcript(tmp_path):
+    with pytest.raises(ValueError, match="its transcript is missing"):
+        write(tmp_path / "release", transcript=None)
+    assert not (tmp_path / "release").exists()
+    write(tmp_path / "release")
+    assert recompute_weights(tmp_path / "release") == 0.0
+    (tmp_path / "release" / "transcript.json").unlink()
+    with pytest.raises(ArtifactCorrupt, match="lacks the transcript"):
+        recompute_weights(tmp_path / "release")
 
 
 def test_each_part_has_its_licence(tmp_path):
@@ -200,7 +213,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(artifacts.Path, "rename", full_disk)
     with pytest.raises(OSError, match="no space left"):
         write(tmp_path / "release")
-    assert len(written) == 14
+    assert len(written) == 15
     assert list(tmp_path.iterdir()) == []
 
 
