@@ -10,6 +10,7 @@ from dpal.errors import Unreadable
 from dpal.reading.cells import BadCell, check_storable
 from dpal.reading.delimited import DELIMITERS
 from dpal.reading.encodings import Encoding
+from dpal.reading.foreign import FastTextReader
 from dpal.reading.formats import Format
 from dpal.reading.heads import read_head
 from dpal.reading.json_lines import read_object
@@ -67,6 +68,8 @@ def read_shape(
     if kind == Format.TASKS:
         tasks = LabelStudioReader(source, Layout(kind="text"))
         shape = FileShape(Format.TASKS, tasks.fields(), controls=tasks.controls(), people=tasks.people())
+    elif kind == Format.FASTTEXT:
+        shape = FileShape(Format.FASTTEXT, FastTextReader.header)
     elif kind in (Format.CSV, Format.TSV):
         default = "\t" if kind == Format.TSV else ","
         candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
