@@ -4,7 +4,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.projects.services.configuring import configure_project
 from learner.models import ModelRelease
 from learner.pools import selectors
-from learner.simulation.plan_setups import purchase_of
+from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.ledger.audit import audit_accounts
 from privacy.ledger.models import BudgetAccount
@@ -54,9 +54,9 @@ def test_a_price_is_the_epsilon_it_adds_now(project):
     spent = guarantee(project.pool_account).epsilon_spent
     assert spent == pytest.approx(before.epsilon)
     assert 0 < selectors.training_price(project).epsilon < before.epsilon
-    bought = purchase_of(project, 4000)
-    assert bought.releases > 5
-    assert bought.training == pytest.approx(selectors.training_price(project).epsilon)
+    following = plan_forecast(project, records=4000)
+    assert following.releases > 5
+    assert following.next_training == selectors.training_event(project)
 
 
 def test_before_the_first_charge_the_account_follows_the_settings(project):
