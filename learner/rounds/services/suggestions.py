@@ -17,7 +17,7 @@ from learner.errors import InputNotFitting, ReleaseBuried, not_released
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState, Round
-from learner.pools import attempts, features, selectors
+from learner.pools import attempts, features, selectors, starts
 from learner.pools.configuration import featurizer_of, places_of_model
 from learner.pools.keys import SUGGEST_CLASSES, attempt_key
 from learner.pools.records import Examples
@@ -88,9 +88,12 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     project = chosen.project
     release = selectors.newest_release(project)
     among = len(asked.ids) if applied_to is None else len(applied_to)
-    if suggests(project.settings) is None or release is None or not among:
+    if suggests(project.settings) is None or not among:
         return 0
-    model = LinearModel.from_json(release.weights)
+    # Before the first release the words about the classes say something, at epsilon 0.
+    model = starts.described_model(project) if release is None else LinearModel.from_json(release.weights)
+    if model is None:
+        return 0
     X = features.stacked_features(asked.datasets, dimension=featurizer_of(project).dimension)
     order = np.argsort(asked.rows)
     leaders, percents = _applied(model, X, asked.rows[order], applied_to)
@@ -103,7 +106,7 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     places = by_id[np.searchsorted(ids, pairs[:, 1], sorter=by_id)] if len(pairs) else pairs[:, 1]
     written = _store(project, model, pairs[:, 0], leaders[places], percents[places])
     written += _suggest_for_checks(project, model)
-    if written and project.oracle == Oracle.CROWD:
+    if written and release is not None and project.oracle == Oracle.CROWD:
         _record(chosen, release, pairs[:, 0])
     return written
 

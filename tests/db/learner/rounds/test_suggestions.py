@@ -12,6 +12,8 @@ from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round
 from learner.pools import records as pool_selectors
+from learner.pools import starts
+from learner.pools.configuration import featurizer_of
 from learner.rounds.services import suggestions
 from privacy.ledger.models import EntryKind
 from tests import learning
@@ -180,3 +182,21 @@ def test_managers_see_minutes_and_anchoring_of_both_groups(crowd):
     for group in (effect.shown, effect.blind):
         assert group.minutes is None or group.minutes == pytest.approx(0.5)
     assert Assignment.objects.filter(query__in=asked).count() == 24
+
+
+def test_words_about_the_classes_suggest_before_the_first_release(remembered):
+    """Version 0 is made of public words, so nothing is charged and no entry names a release."""
+    project = open_randomized(**SUGGESTED, class_descriptions=["tool: a hammer or a saw", "fruit: an apple or a pear"])
+    learning.fill_crowd(project)
+    make_annotators(project, 3)
+    before = project.labels_account.entries.count()
+    learning.work_off(project)
+    model = starts.described_model(project)
+    opened = list(Query.objects.filter(project=project, state=QueryState.OPEN))
+    assert opened
+    for query in opened:
+        X = featurizer_of(project).transform([learning.shown_text(query)])
+        assert query.suggested == int(model.leaders(model.decision_function(X))[0])
+        assert query.suggestion_shown is not None
+    assert not project.pool_account.entries.filter(purpose="suggest the classes that a version finds likely").exists()
+    assert project.labels_account.entries.count() == before
