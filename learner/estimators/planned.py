@@ -5,12 +5,8 @@ from typing import ClassVar
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, EstimatorChoice, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.softmax_steps import SoftmaxSteps
-from learner.estimators.sums import Sums
 from privacy.choices import Sound
 from privacy.wording import gettext_noop as _
-
-# So few classes of texts, though more than two, with so many labels each are learned better by one release of sums.
-FEW_CLASSES, LABELS_FOR_SUMS = range(3, 13), 40
 
 
 @dataclass(frozen=True)
@@ -24,16 +20,9 @@ class PlannedEstimator(GaussianChoice):
     picks: ClassVar[bool] = True
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
-        return stands_for(type(self), len(shape.classes)).of(self.document()).estimator(shape)
+        return SoftmaxSteps.of(self.document()).estimator(shape)
 
 
-def stands_for(choice: type[EstimatorChoice], n_classes: int, *, texts: int | None = None) -> type[EstimatorChoice]:
-    """Return the choice whose estimator another one has for so many classes: itself, unless that is planned.
-
-    `texts` says how many labelled texts one release of the whole limit has; None where that is not known, or where
-    records are no texts.
-    """
-    if not issubclass(choice, PlannedEstimator):
-        return choice
-    enough = texts is not None and n_classes in FEW_CLASSES and texts >= LABELS_FOR_SUMS * n_classes
-    return Sums if enough else SoftmaxSteps
+def stands_for(choice: type[EstimatorChoice]) -> type[EstimatorChoice]:
+    """Return the choice whose estimator another one has: itself, unless that is planned."""
+    return SoftmaxSteps if issubclass(choice, PlannedEstimator) else choice

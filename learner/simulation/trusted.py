@@ -120,11 +120,10 @@ class TrustedSettings:
     def limit(self) -> tuple[float, float]:
         return self.values["pool_epsilon"], self.values["pool_delta"]
 
-    def suited(self, *, labels: int) -> Self:
-        """Return these settings with what their estimator stands for, of so many labels in one release."""
-        texts = labels if self.values["data_kind"] == "text" and not self.in_series else None
-        chosen = cast(type[EstimatorChoice], _chosen(Kind.ESTIMATOR, self.values))
-        suited = stands_for(chosen, self.n_classes, texts=texts)
+    @property
+    def suited(self) -> Self:
+        """These settings with what their estimator stands for."""
+        suited = stands_for(cast(type[EstimatorChoice], _chosen(Kind.ESTIMATOR, self.values)))
         return replace(self, values={**self.values, Kind.ESTIMATOR.key: suited.name})
 
     def one_of_several(self) -> Self:
@@ -326,7 +325,7 @@ class Play:
         encode = _encoder(settings)
         texts, places = public_examples(task.classes, task.descriptions)
         words = EncodedWords(tuple(task.classes), task.descriptions, encode, knows_names=True)
-        suited = settings.suited(labels=task.label_counts[-1])
+        suited = settings.suited
         prior = suited.training(1.0, prior=None, rng=SimulationRandom(0)).leaning(words)
         return cls(task, settings, rows, test, words.model(), prior, (encode(texts), places))
 
@@ -335,7 +334,7 @@ class Play:
         project: list[list[AnswerArray]] = []
         random: list[AnswerArray] = []
         clear: list[AnswerArray] = []
-        suited = self.settings.suited(labels=labels)
+        suited = self.settings.suited
         rate = labels / self.task.n_records
         large = labels * len(self.task.classes) > LARGE_BASELINE
         strength: float | None = None
@@ -444,8 +443,7 @@ def _releases_note(settings: TrustedSettings) -> str:
 
 
 def _notes(task: SimulationTask, settings: TrustedSettings, points: list[OutcomePoint]) -> tuple[str, ...]:
-    kinds = (settings.suited(labels=point.labels).estimator for point in points)
-    estimators = ", ".join(dict.fromkeys(kinds))
+    estimators = settings.suited.estimator
     notes = [
         _releases_note(settings),
         f"Training: {estimators}, {settings.values['text_columns']} columns of the "

@@ -18,9 +18,7 @@ def played(*, prior=None, **given):
     settings = TrustedSettings.of({"selection_rate": "0.1", **given}, n_classes=3)
     rows, labels = clouds(2000, seed=1)
     test, truth = clouds(300, seed=2)
-    found, asked = course(
-        settings.suited(labels=2000), rows, labels, test, classes=CLASSES, prior=prior, rng=SimulationRandom(3)
-    )
+    found, asked = course(settings.suited, rows, labels, test, classes=CLASSES, prior=prior, rng=SimulationRandom(3))
     return [float(np.mean(answers == truth)) for answers in found], np.concatenate(asked)
 
 

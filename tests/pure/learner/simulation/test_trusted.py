@@ -87,9 +87,9 @@ def test_a_block_that_was_promised_less_is_refused():
     low = TrustedSettings.of({"selection_rate": "0.1", "pool_epsilon": "1"}, n_classes=2)
     high = TrustedSettings.of({"selection_rate": "0.1"}, n_classes=2)
     shape = {"prior": None, "random_state": SimulationRandom(1), "n_features": 20}
-    _estimator, event = low.suited(labels=1).of_block(None, block=1, **shape)
+    _estimator, event = low.suited.of_block(None, block=1, **shape)
     with pytest.raises(ValueError, match="costs more"):
-        high.suited(labels=1).of_block(event, block=2, **shape)
+        high.suited.of_block(event, block=2, **shape)
 
 
 def test_blocks_of_live_projects_are_what_is_played():
@@ -103,18 +103,15 @@ def test_blocks_of_live_projects_are_what_is_played():
     assert len(np.unique(chosen)) == len(chosen) < 600
 
 
-@pytest.mark.parametrize(
-    ("classes", "labels", "estimator"),
-    [(2, 5000, "softmax_steps"), (10, 1000, "sums"), (10, 100, "softmax_steps"), (77, 7700, "softmax_steps")],
-)
-def test_classes_and_labels_choose_the_estimator_of_one_release(classes, labels, estimator):
+@pytest.mark.parametrize("classes", [2, 10, 77])
+def test_steps_are_planned_and_classes_choose_the_columns(classes):
     settings = TrustedSettings.of({}, n_classes=classes)
-    assert settings.suited(labels=labels).estimator == estimator
+    assert settings.suited.estimator == "softmax_steps"
     assert settings.values["text_columns"] == {2: 256, 10: 192, 77: 192}[classes]
     assert settings.values["sentence_network"] == (classes > 2)
     # What somebody typed stays.
     typed = TrustedSettings.of({"estimator": "sums"}, n_classes=classes)
-    assert typed.suited(labels=labels).estimator == "sums"
+    assert typed.suited.estimator == "sums"
 
 
 @pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "logistic_gaussian"])
