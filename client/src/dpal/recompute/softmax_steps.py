@@ -20,7 +20,7 @@ LONGEST_CENTER = 0.95
 # Mean length of a class's weights at which a prior starts: its directions are known, its scale is not. With more labels
 # a class beside the noise than this, the scale is learned from them and a start from names is as much shorter; one from
 # examples of every class is worth its whole length. Found on 73 intents of CLINC and on SLURP 18.
-PRIOR_LENGTH, LABELS_BESIDE_NOISE, SHORTEST_PRIOR = 10.0, 1.5, 3.0
+PRIOR_LENGTH, LABELS_BESIDE_NOISE, SHORTEST_PRIOR = 10.0, 1.5, 0.5
 
 
 def softmax_steps(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
