@@ -4,7 +4,6 @@ from django.urls import path
 
 from learner import views
 from learner.dashboard import views as dashboard_views
-from learner.releases import channel_views
 from learner.releases import views as release_views
 from learner.rounds import closing_views, forgetting_views
 from learner.rounds import views as pool_views
@@ -43,7 +42,7 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/plan/", plan_views.plan, name="plan"),
     path("projects/<slug:slug>/budget/plan/<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
-    path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),
+    path("projects/<slug:slug>/releases/channels/", release_views.channel_page, name="channels"),
     path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),
     path("projects/<slug:slug>/releases/<int:version>/check/", release_views.check_again, name="check_again"),
     path("projects/<slug:slug>/releases/<int:version>/endorse/", release_views.endorse, name="endorse"),

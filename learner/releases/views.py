@@ -1,4 +1,4 @@
-"""The page of one release: its state, promise, measures, origin, files, and what changed since the version before."""
+"""Pages of releases: one version with its promise, measures, files and changes, and the channels of a project."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from annotation.access import managed_project
 from annotation.budget import presenters
 from annotation.budget.words import what_words
 from annotation.models import DataKind, Project
@@ -22,7 +23,7 @@ from annotation.projects.forms.settings import setting_value
 from annotation.wording import class_name, localized
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.charts import pages as page_charts
-from learner.models import Evaluation, ModelRelease, ReleaseState
+from learner.models import ChannelMove, Evaluation, ModelRelease, ReleaseState
 from learner.pools import selectors
 from learner.pools.configuration import featurizer_of
 from learner.releases import evaluations as evaluation_selectors
@@ -32,11 +33,12 @@ from learner.releases.artifacts.signatures import signer_key_id
 from learner.releases.cards.described import VERSION
 from learner.releases.cards.page import card_html
 from learner.releases.no_privacy import estimate_of_run, estimate_said
-from learner.releases.services import checks, described, versions
+from learner.releases.services import channels, checks, described, versions
 from privacy.ledger.models import SETTLEMENTS
 
 # A matrix of more classes is wider than any screen.
 MATRIX_CLASSES = 30
+SHOWN_MOVES = 50
 # What the gate before a release looks at, by the names it stores.
 CHECKS = {
     "entries": gettext_lazy("Entries of the ledger"),
@@ -223,3 +225,30 @@ def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed, int]]:
         # What settles a reservation leaves the words to it.
         for said in (entry if entry.purpose or entry.parent is None else entry.parent,)
     ]
+
+
+@login_required
+def channel_page(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    if request.method == "POST":
+        name, reason = request.POST.get("channel", "").strip(), request.POST.get("reason", "")
+        actor = person_of(request)
+        if chosen := request.POST.get("version", ""):
+            release = selectors.find_release(project, chosen)
+            if release is None:
+                raise Http404
+            channels.move_channel(release=release, channel=name, reason=reason, actor=actor)
+            messages.success(request, _("The channel is moved."))
+        else:
+            channels.roll_back_channel(project=project, channel=name, reason=reason, actor=actor)
+            messages.success(request, _("The channel is rolled back."))
+        return redirect("learner:channels", slug=slug)
+    moves = ChannelMove.objects.filter(project=project).select_related("release", "moved_by").order_by("-pk")
+    context = {
+        "project": project,
+        "latest": selectors.latest_release(project),
+        "channels": selectors.channels_of(project),
+        "moves": moves[:SHOWN_MOVES],
+        "versions": [one.version for one in selectors.releases_of(project).filter(state=ReleaseState.RELEASED)],
+    }
+    return render(request, "learner/releases/channels.html", context)

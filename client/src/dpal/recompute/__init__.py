@@ -9,7 +9,6 @@ from dpal.errors import NotGenuine
 from dpal.recompute.channel import channel
 from dpal.recompute.charged import refuse_uncharged
 from dpal.recompute.label_sets import label_sets
-from dpal.recompute.minimisers import minimisers
 from dpal.recompute.pick import picked
 from dpal.recompute.running_sums import running_sums
 from dpal.recompute.softmax_steps import softmax_steps
@@ -19,6 +18,19 @@ from dpal.recompute.transcript import Recorded, Session, Tell, Transcript, Weigh
 # Other processors and libraries add in another order; what rounding so moves is far below this share of a weight.
 ROUNDING = 1e-9
 Program = Callable[[Mapping[str, Any], Session, Tell], Weights]
+
+
+def minimisers(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
+    """Fold the constant column (`intercept_scaling`, 0 for none) into the intercepts of `n_models` noisy minimisers."""
+    n_models: int = parameters["n_models"]
+    found = []
+    for place in range(n_models):
+        found.append(session.ask("minimiser", place))
+        tell(place + 1, n_models)
+    stacked = np.stack(found)
+    if not parameters["intercept_scaling"]:
+        return Weights(stacked, np.zeros(n_models))
+    return Weights(stacked[:, :-1], stacked[:, -1] * parameters["intercept_scaling"])
 
 
 def _picked(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:

@@ -157,11 +157,8 @@ def test_another_process_writes_the_same_bytes(tmp_path):
     """Memory addresses and the clock would differ there."""
     script = (
         "import hashlib, numpy as np\n"
-        "from learner.releases.artifacts.files import skops_bytes, sklearn_estimator\n"
-        "from learner.releases.artifacts.onnx_export import onnx_bytes\n"
-        "from learner.releases.artifacts.files import safetensors_bytes\n"
-        "from learner.releases.artifacts.files import pipeline_bytes\n"
-        "from learner.releases.artifacts.files import canonical_skops\n"
+        "from learner.releases.artifacts.files import canonical_skops, onnx_bytes, pipeline_bytes\n"
+        "from learner.releases.artifacts.files import safetensors_bytes, skops_bytes, sklearn_estimator\n"
         "from learner.linear_model import LinearModel\n"
         "filler = [object() for _ in range(1000)]\n"
         "model = LinearModel(np.arange(12.0).reshape(3, 4), np.zeros(3), ('c', 'b', 'a'))\n"
