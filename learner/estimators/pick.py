@@ -140,7 +140,10 @@ class PickedFit:
         if isinstance(whole, SumsEvent | GradientStepsEvent):
             # What it costs falls at least in proportion to the ratio, since the curve is convex and begins at nothing.
             kept = 1 - max(ROUNDING, 3 * GRID_EPSILON / epsilon)
-            share = SHARE_OF_TWO if len(known["classes"]) == 2 else SHARE
+            share = SHARE_OF_TWO
+            if len(known["classes"]) > 2:
+                # A little less than two classes cost, since a series that was opened with two may get a third.
+                share, kept = SHARE, kept * (1 - PRICE_ROUNDING)
             ratio = kept * whole.gaussian_mu(adjacency=adjacency) * (1 - share) ** 0.5
             inner_epsilon = gaussian_epsilon(ratio, whole.delta) + whole.grids * GRID_EPSILON
             inner, delta = self._priced(inner_epsilon), whole.delta * (1 - 2 * GRID_DELTA)

@@ -129,3 +129,13 @@ def test_a_fit_is_not_flattered_by_its_own_rows():
         fitted = PickedFit(PrivateSoftmaxSteps(classes=CLASSES, from_examples=examples, random_state=1), GOOD).fit(X, y)
         assert fitted.transcript_.parameters["flattery"] == pytest.approx(expected, rel=0.1)
         assert np.array_equal(recompute(fitted.transcript_).coef, fitted.coef_)
+
+
+@pytest.mark.parametrize("kind", GAUSSIAN.values())
+@pytest.mark.parametrize("epsilon", [0.05, 2.0])
+def test_a_third_class_leaves_no_series_that_two_classes_opened(kind, epsilon):
+    """Counts have another share of the budget for two classes, and together both cost no more for three."""
+    two, three = (PickedFit(kind(epsilon, classes=list(range(number)))).event_for(8) for number in (2, 3))
+    assert two.scale < three.scale
+    assert three.cost().epsilon <= two.cost().epsilon
+    assert three.cost().rho <= two.cost().rho
