@@ -16,7 +16,6 @@ class LearnerConfig(AppConfig):
     name = "learner"
 
     def ready(self) -> None:
-        """Answer what annotation tells, and add the learner's choices and models once somebody asks."""
         from annotation.projects.selectors import MODEL_SOURCES  # noqa: PLC0415  # settings are loaded by now
         from annotation.signals import classes_changed, draft_opened, limit_changing  # noqa: PLC0415  # settings are loaded by now
 
@@ -28,7 +27,6 @@ class LearnerConfig(AppConfig):
 
 
 def issue_cards(**changing: object) -> None:
-    """Issue anew what prints a lower limit than is about to stand."""
     from learner.releases.services import card_issues  # noqa: PLC0415  # loads what only a release needs
 
     card_issues.issue_for_higher_limit(**changing)  # type: ignore[arg-type]  # a signal says nothing of its arguments

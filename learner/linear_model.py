@@ -54,7 +54,6 @@ class LinearModel:
 
     @property
     def names_sets(self) -> bool:
-        """Whether a record may have several classes, or none: each probability stands for itself."""
         return self.multiclass == "independent"
 
     @property
@@ -103,7 +102,6 @@ class LinearModel:
         return decision_values > 0
 
     def leaders(self, decision_values: NDArray[np.floating]) -> NDArray[np.intp]:
-        """Return the number of the leading class for decision values, shape (n,)."""
         if decision_values.ndim == 1:
             return (decision_values > 0).astype(np.intp)
         leaders: NDArray[np.intp] = decision_values.argmax(axis=1)

@@ -92,14 +92,12 @@ def _overview(project: Project) -> dict[str, Any]:
 @login_required
 @never_cache
 def standing(request: HttpRequest, slug: str) -> HttpResponse:
-    """The moving numbers of the overview alone."""
     return part_of_page(request, "learner/_standing.html", _standing(managed_project_of(request, slug)))
 
 
 @login_required
 @never_cache
 def next_step(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the project waits for alone, as it stands on several pages."""
     context = guidance.next_step_context(managed_project_of(request, slug), request.user)
     return part_of_page(request, "learner/_next_step.html", context)
 
@@ -107,7 +105,6 @@ def next_step(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def card(request: HttpRequest, slug: str) -> HttpResponse:
-    """The moving part of a project's card; what the project waits for is for managers."""
     project = project_of(request, slug)
     managing = may_manage(request, project)
     context: dict[str, Any] = {"project": project, "card": project_card(project), "may_manage": managing}

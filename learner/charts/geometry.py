@@ -128,7 +128,6 @@ def nice_ticks(low: float, high: float, *, most: int = TICKS, whole: bool = Fals
 
 
 def room_for(words: Iterable[str]) -> int:
-    """Return how far from the edge the vertical axis stands, so that its words lie within a phone's picture."""
     ems = (
         sum(NARROW if sign in NARROW_SIGNS else DIGIT if sign.isdecimal() else WIDE for sign in one) for one in words
     )

@@ -43,7 +43,6 @@ def _range_words(share: float, low: float, high: float) -> str:
 
 
 def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart | None:
-    """Draw accuracy over versions: a curve for each name; a constant and the words alone are levels."""
     curves: dict[str, list[Point]] = {}
     for name, version, one in history:
         said = _("version %(version)s: %(range)s") % {
@@ -135,7 +134,6 @@ def _simulated(x: float, point: Mapping[str, Any], at: str = "") -> Point:
 
 
 def history_chart(curves: Mapping[str, Stood], *, up: str, limits: Mapping[str, Stood] | None = None) -> Chart | None:
-    """Draw amounts that stand until they change, and their limits dashed, over time."""
     moments = [moment for points in curves.values() for moment, _amount in points]
     if not moments:
         return None

@@ -95,7 +95,6 @@ def checked_weights(weights: NDArray[np.floating] | None, count: int) -> NDArray
 
 
 def _directions(model: LinearModel) -> NDArray[np.float64]:
-    """Return one direction a class; what they share says nothing about any of them."""
     coef = np.concatenate([-model.coef, model.coef]) if len(model.coef) == 1 else model.coef
     directions: NDArray[np.float64] = coef - coef.mean(axis=0)
     return directions

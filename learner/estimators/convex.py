@@ -105,7 +105,6 @@ class LinearObjective:
         return self.signs * self._with_intercept(raw.astype(np.float64, copy=False), weights)
 
     def gradient(self, weights: Array, slopes: Array, *, weight: float = 1.0) -> Array:
-        """Return the gradient whose loss part has the given `slopes`, in the precision of `X`."""
         signed = slopes * self.signs
         data = (signed.astype(self.X.dtype, copy=False) @ self.X).astype(np.float64, copy=False)
         return self.ridge * weights + self.linear + weight * self._extended(data, signed)
@@ -275,7 +274,6 @@ def _start(objective: LinearObjective) -> tuple[Array, Preconditioner]:
 
 
 def _share(objective: LinearObjective, small: LinearObjective) -> float:
-    """Return how many rows of the whole problem each row of the thinned one stands for."""
     return len(objective.X) / len(small.X) if len(small.X) else 1.0
 
 

@@ -39,7 +39,6 @@ class ClassDescription:
     slots: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
-        """Check that the class is named and every slot has values."""
         if not self.name.strip():
             raise ValueError("a class must have a name")
         wanted = {slot for example in self.examples for slot in SLOT.findall(example)}

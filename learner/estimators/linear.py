@@ -98,7 +98,6 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return rows, labels
 
     def _declared_classes(self) -> NDArray[Any]:
-        """Return the declared classes as an array, refusing none, fewer than two and repeated ones."""
         if self.classes is None:
             raise ValueError("classes must be declared: learning them from the labels would be a release")
         return self._distinct(self.classes)
@@ -119,12 +118,10 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return found
 
     def _sides(self, labels: NDArray[Any], classes: NDArray[Any]) -> list[NDArray[np.float64]]:
-        """Return +1 and -1 for the rows of each model."""
         members = self._members(labels, classes).T
         return [np.where(member, 1.0, -1.0) for member in (members[1:] if len(classes) == 2 else members)]
 
     def _members(self, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which class each row is of, shape (n, n_classes)."""
         members = np.stack([np.asarray(labels == name, dtype=np.bool_) for name in classes], axis=1)
         if not members.any(axis=1).all():
             raise ValueError("y holds labels that are not among the declared classes")
@@ -232,7 +229,6 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
     def _begin_fit(
         self, X: ArrayLike, y: ArrayLike
     ) -> tuple[RandomSource, NDArray[np.floating], NDArray[Any], NDArray[Any], ChargedEvent]:
-        """Check all that a fit is given; return its randomness, rows, labels, classes and charge."""
         self._check_parameters()
         rng = random_source(self.random_state)
         rows, labels = self._validated(X, y)

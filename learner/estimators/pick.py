@@ -80,7 +80,6 @@ class PickedFit:
         return self._divided(n_features)[1]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit, and pick a model between the one before and the fit."""
         rows, labels = np.asarray(X), np.asarray(y)
         inner, event = self._divided(rows.shape[1])
         inner.on_step = self.on_step
@@ -133,7 +132,6 @@ class PickedFit:
         return self
 
     def _divided(self, n_features: int) -> tuple[PrivateEstimator, PickedFitEvent]:
-        """Return the estimator at its part of the price, and the event of both parts."""
         known = self.estimator.get_params()
         adjacency, epsilon = known["adjacency"], known["epsilon"]
         whole = self.estimator.event_for(n_features)

@@ -210,7 +210,6 @@ class RunningSums(StreamingLinearClassifier):
         return self._model
 
     def _made(self) -> Weights:
-        """Return the weights of the sums, before the first of them the public ones."""
         if not self.updates_:
             if self._prior is not None:
                 return Weights(self._prior.coef, self._prior.intercept)

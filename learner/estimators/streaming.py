@@ -90,7 +90,6 @@ class StreamingLinearClassifier(PricedClassifier[Event]):
         return getattr(self, "updates_", 0) > 0 and not self.simulated_
 
     def start(self, n_features: int) -> Self:
-        """Start from zero weights, whose classes the constructor declares, before anything is learned."""
         if self.classes is None:
             raise ValueError("classes must be declared before the start")
         self._begin(n_features, self._declared_classes())

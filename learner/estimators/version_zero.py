@@ -45,7 +45,6 @@ class EncodedWords:
 def public_examples(
     classes: Sequence[str], descriptions: Mapping[str, ClassDescription]
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """Return all example texts, slots filled, and the place of each one's class."""
     found = [
         (text, place)
         for place, name in enumerate(classes)

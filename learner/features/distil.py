@@ -53,7 +53,6 @@ def _some(texts: set[str], count: int, rng: np.random.Generator) -> list[str]:
 
 
 def sentence_vectors(encoder: SentenceNetwork, pieces: list[list[int]], *, begin: int, end: int) -> Vectors:
-    """Return the network's sentence vectors at norm one, shape (n, width), for lists of pieces."""
     rows = encoder.rows_of_pieces([(begin, *found, end) for found in pieces])
     normal: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return normal

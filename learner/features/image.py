@@ -117,7 +117,6 @@ class ImageFeaturizer(Featurizer):
 
 
 def hues_side(side: int) -> int:
-    """Return how many cells a side suit the hues of images whose brightness has so many."""
     return max(1, side // 3)
 
 

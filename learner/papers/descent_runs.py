@@ -40,12 +40,10 @@ class Users:
         return Users(self.rows[:, :horizon])
 
     def best_losses(self, radius: float) -> Array:
-        """Return the smallest total loss of fixed weights in the ball, shape (n_streams,)."""
         return np.array([best_total_loss(stream, radius) for stream in self.rows])
 
 
 def draw_users(*, streams: int, horizon: int, dimension: int, truth_norm: float, rng: np.random.Generator) -> Users:
-    """Draw rows uniformly on the unit sphere with labels from one logistic model a stream."""
     rows = rng.standard_normal((streams, horizon, dimension))
     rows /= np.linalg.norm(rows, axis=2, keepdims=True)
     truth = rng.standard_normal((streams, dimension, 1))

@@ -157,7 +157,6 @@ def cell(values: ArrayLike) -> Json:
 
 
 def interval(value: float, error: float) -> Json:
-    """Return a figure with its standard error and the interval of four of them to either side."""
     return {"value": value, "error": error, "low": value - 4 * error, "high": value + 4 * error}
 
 

@@ -152,7 +152,6 @@ class Curves(Experiment):
     def _batch_errors(
         self, sample: Sample, order: np.ndarray[Any, np.dtype[np.intp]], seed: int
     ) -> tuple[float, float]:
-        """Return the errors of objective perturbation and of no noise on all records of a stream."""
         ridge = self.settings["dperm_regularization"]
         private = PrivateHuberSVM(
             self.settings["baseline_epsilon"],

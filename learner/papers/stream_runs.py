@@ -102,7 +102,6 @@ class _StreamState:
         self.averaged = np.flatnonzero([design.average for design in designs])
 
     def advance(self, X: Rows32, signs: NDArray[np.float32], coins: NDArray[np.float32], step: int) -> None:
-        """Show each run its next record, `X` of shape (runs, d), and update where a batch is complete."""
         values = np.einsum("asd,sd->as", self.weights, X)
         distances = np.abs(values) / np.where(self.norms > 0, self.norms, 1)
         selected = coins < self._probabilities(distances)

@@ -40,13 +40,11 @@ def learned_classes(project: Project) -> tuple[str, ...]:
 
 
 def learned_numbers(project: Project, choices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return of stored answers the numbers of their classes among those that are learned, shape (n,)."""
     places = np.array(counting_places(project), dtype=np.int64)
     return np.searchsorted(np.unique(places), places[choices]) if len(places) else choices
 
 
 def counted_places(project: Project, choices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the positions of the classes that stored answers count as, shape (n,)."""
     places = np.array(counting_places(project), dtype=np.int64)
     return places[choices] if len(places) else choices
 
@@ -83,7 +81,6 @@ def record_shape_of(project: Project) -> RecordShape:
 
 
 def featurizer_of(project: Project) -> Featurizer:
-    """Return the project's featuriser, fixed by its configuration alone and by what was found for it and paid."""
     choice, shape = features_choice_of(project), record_shape_of(project)
     if isinstance(choice, FoundInPool):
         projection = FeatureProjection.objects.filter(project=project).first()

@@ -187,7 +187,6 @@ def _in_row_order(dataset: Dataset, field: str | Cast, *, blank: Any, some: rang
 
 
 def _blank(project: Project) -> dict[str, Any]:
-    """Return a row that any featuriser of the project's columns can read; what it makes of it is not kept."""
     return {
         column["name"]: column["categories"][0] if "categories" in column else column.get("low", 0)
         for column in project.columns
@@ -261,7 +260,6 @@ def forget_feature_parts(dataset: Dataset, version: str, emptied: int) -> None:
 
 
 def forget_parts_before(dataset: Dataset, emptied: int) -> None:
-    """Delete the parts that were made of an upload before so many of its records were empty."""
     for folder in _kept_folders(f"{_folder_of_all(dataset)}/{dataset.pk}"):
         before, _, _ = folder.rpartition("/")[2].partition("-")
         if int(before) < emptied:
@@ -390,7 +388,6 @@ def stacked_features(datasets: Sequence[Dataset], *, dimension: int, tell: TellP
 
 
 def ready_featurizer(project: Project) -> Featurizer:
-    """Return the project's featuriser, once what it must find in the pool is paid for and found."""
     ensure_projection(project)
     return featurizer_of(project)
 

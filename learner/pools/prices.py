@@ -32,7 +32,6 @@ def coming_round(project: Project) -> Round:
 
 
 def round_event(chosen: Round, *, left: int) -> Event:
-    """Return the event of a round among the `left` records that it may ask about."""
     if chosen.block is not None:
         return secret_sample_of(chosen.project, block=chosen.block).event_for(pool_size=0, picks=0, series="single")
     return strategy_of(chosen.project, chosen.strategy).event_for(

@@ -154,7 +154,6 @@ def _taken_for(classes: Sequence[str], found: Mapping[str, Any]) -> list[dict[st
 
 
 def what_helps(project: Project) -> list[str]:
-    """Return what usually makes a project's models better, the most useful first, from its settings alone."""
     hints = []
     if project.data_kind == DataKind.TEXT and not featurizer_of(project).knows_words:
         hints.append(_("Features of a public sentence encoder instead of hashed words."))

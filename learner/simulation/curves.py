@@ -151,7 +151,6 @@ def _clear_run(setup: Setup, data: Source, seed: int) -> Iterator[tuple[int, Sai
 
 
 def _values_of(setup: Setup) -> dict[str, Any]:
-    """Return the settings of a project that is played; what it costs was counted before."""
     chosen = {Kind.STRATEGY.key: setup.selection, Kind.ESTIMATOR.key: setup.estimator}
     prices = {"training_epsilon": setup.training.epsilon, "training_delta": setup.declared.get("training_delta", 0.0)}
     limits = {"pool_epsilon": math.inf, "pool_delta": math.inf}

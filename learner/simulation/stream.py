@@ -193,7 +193,6 @@ class StreamPlay:
         return cls(task, settings, _narrow(rows), test, None, None, nothing)
 
     def answers(self, seed: int, *, chosen: bool) -> list[AnswerArray]:
-        """Return what is said of the test records after each number of answers."""
         rng = SimulationRandom(1_000_003 * seed + chosen)
         learner = self.settings.learner(rng, whole=not chosen)
         self.settings.event(learner, n_features=self.rows.shape[1], chosen=chosen)

@@ -56,7 +56,6 @@ class SimulationTask:
 
 
 def held_out(n_records: int, *, seed: int = 0) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the pool and of a random fifth that is held out, both in rising order."""
     if n_records < 2:
         raise ValueError(f"at least two records are needed to hold some out, got {n_records}")
     drawn = np.random.default_rng(seed).permutation(n_records)

@@ -385,7 +385,6 @@ class Play:
 
 
 def settings_of(task: SimulationTask) -> TrustedSettings:
-    """Return the recipe of a task: what is planned for its classes, with its own settings in their place."""
     kind = "text" if task.rows is None else "table" if task.rows.ndim == 2 else "image"
     found = TrustedSettings.of(task.settings, n_classes=len(task.classes), data_kind=kind)
     return replace(found, has_examples=has_examples(task))
@@ -414,7 +413,6 @@ def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Array]:
 
 
 def rows_of_numbers(images: NDArray[np.generic], *, colour: bool = False) -> Array:
-    """Return pooled pixels of images, grey or in colour, or rows of numbers scaled each to norm one."""
     if images.ndim == 2:
         rows = images.astype(np.float64)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)

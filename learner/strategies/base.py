@@ -120,7 +120,6 @@ class QueryStrategy(ABC):
     def check_query(
         self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel | None, n: int
     ) -> NDArray[np.int64]:
-        """Return the candidates in row order once the arguments of `query` hold together."""
         rows = np.asarray(candidates, dtype=np.int64)
         if not (rows[1:] > rows[:-1]).all():
             rows = np.sort(rows)

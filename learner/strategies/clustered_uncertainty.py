@@ -137,5 +137,4 @@ class SpreadDoubt(StrategyChoice):
         return ClusteredUncertainty("entropy")
 
     def behind_randomness(self, epsilon: float) -> ClusteredUncertainty:
-        """Return it where what is doubtful counts for little that no response could tell."""
         return ClusteredUncertainty("response", epsilon=epsilon)

@@ -55,7 +55,6 @@ class SecretSample(QueryStrategy):
         n: int,
         rng: RandomSource,
     ) -> NDArray[np.int64]:
-        """Choose as `QueryStrategy.query` says, in random order; `n` does not matter."""
         rows = self.check_query(X, candidates, model, n)
         # So that whatever is labelled first is a random part of the sample.
         return np.asarray(rng.permutation(rows[self.decide(X, rows, model, rng)]), dtype=np.int64)
@@ -66,7 +65,6 @@ class SecretSample(QueryStrategy):
         return flip_coins(np.full(rows.shape, self.rate), high=self.high, low=self.high, rng=rng)
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
-        """Return the event of the choice, which is free because nothing of it is shown."""
         return SecretChoiceEvent(self.rate)
 
     def release_event(self, training: Event) -> SecretSampleEvent:

@@ -109,7 +109,6 @@ class Uncertainty(BlockwiseStrategy):
 def class_probabilities(
     X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
 ) -> NDArray[np.float64]:
-    """Return what a model says of each candidate, shape (n, n_classes)."""
     blocks = score_blocks(X, model, candidates=candidates)
     return np.concatenate([np.empty((0, len(model.classes))), *(model.probabilities(values) for values in blocks)])
 

@@ -12,7 +12,6 @@ register = template.Library()
 
 @register.inclusion_tag("learner/_coming_charges.html")
 def coming_charges(project: Project) -> dict[str, Any]:
-    """Name the price of a round and of a model; a stream is paid for once, whole, when its first record comes."""
     if project.arrival == Arrival.STREAM:
         return {"account": None}
     return {

@@ -13,5 +13,4 @@ register = template.Library()
 
 @register.inclusion_tag("learner/_next_step.html", takes_context=True)
 def next_step(context: RequestContext, project: Project) -> dict[str, Any]:
-    """Show what a project waits for and what moves it on, for those who manage it."""
     return next_step_context(project, context["request"].user) | {"csrf_token": context.get("csrf_token")}

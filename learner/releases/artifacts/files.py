@@ -348,7 +348,6 @@ def json_bytes(body: dict[str, Any]) -> bytes:
 
 
 def skops_bytes(model: LinearModel) -> bytes:
-    """Return the model as a skops file of standard scikit-learn types, the same bytes every time."""
     import skops.io  # noqa: PLC0415  # slow import: it imports all of scikit-learn, and most processes release nothing
 
     return canonical_skops(skops.io.dumps(sklearn_estimator(model), compression=zipfile.ZIP_STORED))

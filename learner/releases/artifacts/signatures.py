@@ -45,7 +45,6 @@ def signer_key_id(public_key: str) -> str:
 
 
 def check_signature(manifest: bytes, signature: bytes, *, public_key: str) -> None:
-    """Check that `signature`, the content of `manifest.sig`, was made over `manifest` by the trusted key."""
     try:
         said: dict[str, Any] = json.loads(signature)
         made = base64.b64decode(said["signature"], validate=True)

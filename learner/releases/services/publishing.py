@@ -153,7 +153,6 @@ class TranscriptSize(TypedDict, total=False):
 
 
 def transcript_size(said: Mapping[str, Any]) -> TranscriptSize:
-    """Return what privacy.json says of the transcript's size, nothing where there is none."""
     return {"transcript_bytes": said["transcript_bytes"]} if "transcript_bytes" in said else {}
 
 
