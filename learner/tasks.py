@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.models import Project
+from annotation.data.services import retention
 from annotation.people.services import letters
 from learner import notices
 from learner.models import ModelRelease
@@ -13,6 +13,9 @@ from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting, loop, streams, training
 from learner.simulation import services as simulation_services
 from learner.simulation.public_rows import read_public
+
+# Between two looks for what is overdue.
+RETENTION_SECONDS = 3600
 
 
 @shared_task
@@ -59,9 +62,10 @@ def delete_project_task(*, job_id: str) -> None:
 
 @shared_task
 def apply_retention_task() -> None:
-    """Have every project lose what it kept long enough, each by itself, so that one's fault stops no other."""
-    for project_id in Project.objects.values_list("pk", flat=True):
-        apply_project_retention_task.delay(project_id=project_id)
+    """Have each project with something overdue lose it by itself, so that one's fault stops no other."""
+    for project_id in retention.due_projects():
+        # The next look sends it again, so that no more than one waits.
+        apply_project_retention_task.apply_async(kwargs={"project_id": project_id}, expires=RETENTION_SECONDS)
 
 
 @shared_task(acks_late=True)

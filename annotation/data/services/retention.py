@@ -3,11 +3,26 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.core.files.storage import default_storage
 from django.db import transaction
-from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import (
+    DateTimeField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+)
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.data.services import datasets, forgetting, pool_files, uploads
@@ -25,6 +40,7 @@ from annotation.models import (
     Record,
     Report,
 )
+from annotation.models.exports import Export
 from annotation.models.history import Action, ProjectChange
 from annotation.models.imports import OpeningDraft, UploadDraft
 from annotation.models.retention import Retention, SlotMark
@@ -105,6 +121,42 @@ def what_is_due(project: Project, *, now: datetime | None = None) -> list[Due]:
         oldest = None if days is None else rule.oldest(project, now - days * DAY)
         found.append(Due(kind, days, due, None if oldest is None or days is None else oldest + days * DAY))
     return found
+
+
+def due_projects() -> list[int]:
+    """Return the projects that may hold what is over its period, or files an attempt left behind: two statements."""
+    without = Project.objects.filter(retention=None)
+    Retention.objects.bulk_create([Retention(project=project) for project in without], ignore_conflicts=True)
+    of = {"project": OuterRef("pk")}
+    over = {kind: OuterRef(f"{kind}_cutoff") for kind in RULES}
+    skipped = Assignment.objects.filter(**of, finished_at__lt=over["comments"]).exclude(skip_reason="")
+    unread = Dataset.objects.filter(**of, created_at__lt=over["uploads"]).exclude(state=DatasetState.RECEIVING)
+    old = Dataset.objects.filter(**of, role__in=PRIVATE, created_at__lt=over["records"])
+    due: list[QuerySet[Any]] = [
+        old.filter(Q(records__emptied=False) | Q(pool_parts__emptied_count__lt=F("pool_parts__row_count"))),
+        SlotMark.objects.filter(**of, day__lte=over["records"], slots__gt=0),
+        Assignment.objects.filter(**of, finished_at__lt=over["answers"], query__emptied=False),
+        Report.objects.filter(**of, resolved_at__lt=over["comments"]),
+        skipped,
+        unread.exclude(bad_row_report=[], upload=""),
+        Action.objects.filter(**of, created_at__lt=over["actions"]),
+    ]
+    # What a killed attempt may have left in files.
+    emptied: list[QuerySet[Any]] = [
+        Dataset.objects.filter(**of, records__emptied=True),
+        Dataset.objects.filter(**of, pool_parts__emptied_count__gt=0),
+        Export.objects.filter(**of, is_void=True).exclude(file=""),
+    ]
+    unmarked = Q(arrival=Arrival.STREAM) & ~Exists(SlotMark.objects.filter(**of, day=timezone.now().date()))
+    cutoffs = {f"{kind}_cutoff": _cutoff(f"retention__{kind}_days") for kind in RULES}
+    projects = Project.objects.annotate(**cutoffs)
+    wanted = reduce(or_, (Q(Exists(rows)) for rows in (*due, *emptied)), unmarked)
+    return list(projects.filter(wanted).order_by("pk").values_list("pk", flat=True))
+
+
+def _cutoff(days: str) -> ExpressionWrapper:
+    period = ExpressionWrapper(F(days) * Value(DAY), output_field=DurationField())
+    return ExpressionWrapper(Now() - period, output_field=DateTimeField())
 
 
 def erase_overdue(*, project: Project, now: datetime | None = None) -> Mapping[str, int]:

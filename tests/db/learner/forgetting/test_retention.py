@@ -3,7 +3,8 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -11,6 +12,8 @@ from annotation.data.services import retention
 from annotation.models import Assignment, Dataset, Label, Query, Record, Report, Role
 from annotation.models.history import Action
 from annotation.models.retention import SlotMark
+from dpal_site.schedule import BEAT_SCHEDULE
+from learner import tasks
 from learner.pools import features
 from learner.rounds.services import forgetting
 from tests import learning, streaming
@@ -31,7 +34,10 @@ def keep(project, **days):
 
 
 def apply(project):
-    return dict(forgetting.apply_retention(project_id=project.pk))
+    due = project.pk in retention.due_projects()
+    gone = dict(forgetting.apply_retention(project_id=project.pk))
+    assert due or not gone
+    return gone
 
 
 @pytest.fixture
@@ -72,6 +78,34 @@ def test_records_go_after_their_days_with_their_features(project) -> None:
     assert not features.open_features(dataset).any()
     assert apply(project) == {}
     assert Action.objects.get(route="retention").target == {"records": 6}
+
+
+def test_only_projects_with_something_overdue_are_looked_at(project, monkeypatch):
+    sent = []
+    monkeypatch.setattr(
+        tasks.apply_project_retention_task, "apply_async", lambda **options: sent.append(options), raising=True
+    )
+    idle = [make_project() for _ in range(3)]
+    tasks.apply_retention_task()
+    assert sent == []
+    keep(project, records=30)
+    age_uploads(project, 31)
+    with CaptureQueriesContext(connection) as few:
+        tasks.apply_retention_task()
+    assert sent == [{"kwargs": {"project_id": project.pk}, "expires": tasks.RETENTION_SECONDS}]
+    assert BEAT_SCHEDULE["apply-retention"]["schedule"] == tasks.RETENTION_SECONDS
+    idle += [make_project() for _ in range(5)]
+    with CaptureQueriesContext(connection) as more:
+        tasks.apply_retention_task()
+    assert len(more) <= len(few) + 1 <= 4
+    assert len(sent) == 2
+
+
+def test_what_an_attempt_left_in_files_is_looked_at_again(project):
+    dataset = Dataset.objects.get(project=project)
+    assert retention.due_projects() == []
+    Record.objects.filter(dataset=dataset, row_number=0).update(emptied=True, text="")
+    assert retention.due_projects() == [project.pk]
 
 
 def test_public_examples_stay(project) -> None:
