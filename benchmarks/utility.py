@@ -385,8 +385,9 @@ NOT_REACHED = (
 WORDS = (
     "No task was kept aside while settings were chosen. Named here is what a choice rests on by its own record, and "
     "for each kind of preset tasks that no record of its own names. Their records are not apart from the others', so "
-    "they show less than new data. A row below version 0 loses. A project flags such a release, and does not make it "
-    "the latest by itself. The crowd has no row: SLURP 60 had a part in its choice, and CLINC 150 was not played."
+    "they show less than new data; of streams it has the most answers. A row below version 0 loses; a project flags "
+    "such a release, and does not make it the latest by itself. The crowd has no row: SLURP 60 had a part in its "
+    "choice, and CLINC 150 was not played."
 )
 
 
@@ -398,7 +399,7 @@ def held_out_lines(tasks: dict[str, Any], held_out: Mapping[str, Sequence[str]])
     for kind, names in held_out.items():
         for name in names:
             for preset, made in _played(tasks, name, kind):
-                for point in made["points"]:
+                for point in made["points"][-1:]:
                     lines.append(
                         f"| {name} | {preset} | {point['labels']:,} | {' | '.join(map(shown, _compared(point)))} |"
                     )

@@ -10,7 +10,7 @@ from django.template.base import Node
 from django.template.loader import get_template
 from django.template.utils import get_app_template_dirs
 
-from annotation.work.reads import EVERYBODY, Answer, Reader, Reads, ReadsNode
+from annotation.work.reads import EVERYBODY, Answer, Basis, Reader, Reads, ReadsNode
 from dpal_site.api import api
 
 # Of each place, who reads which names; one that ends with `*` stands for all that begin so.
@@ -174,24 +174,26 @@ def as_markdown() -> str:
         who = "everybody" if permission.readers == EVERYBODY else who
         lines.append(f"| {reads.name.lower()} | {who} | {permission.basis.value} | {permission.why} |")
     sections = {
-        "REST, by schema": answers(),
-        "Pages, by template": templates(),
-        "Files, headers, messages, logs, metrics": elsewhere(),
+        "REST, by schema": (answers(), frozenset[Basis]()),
+        "Pages, by template": (templates(), frozenset({Basis.PUBLIC, Basis.OWN, Basis.MANAGERS})),
+        "Files, headers, messages, logs, metrics": (elsewhere(), frozenset[Basis]()),
     }
-    for title, table in sections.items():
+    for title, (table, unnamed) in sections.items():
         grouped: dict[str, list[str]] = {}
         for place, declared in table.items():
-            what = "managed" if set(declared) == {Reads.MANAGED} else _declared(declared)
+            what = "managed" if set(declared) == {Reads.MANAGED} else _declared(declared, unnamed=unnamed)
             grouped.setdefault(what, []).append(f"`{place}`")
         lines += [f"\n**{title}**\n", "| where | what |", "|---|---|"]
         lines += [f"| {', '.join(places)} | {what} |" for what, places in grouped.items()]
     return "\n".join(lines)
 
 
-def _declared(declared: Mapping[Reads, Sequence[str]]) -> str:
+def _declared(declared: Mapping[Reads, Sequence[str]], *, unnamed: frozenset[Basis]) -> str:
+    """Return the names under each declaration, but of those in `unnamed` the declaration alone."""
     parts = [
-        f"{reads.name.lower()}: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}"
+        reads.name.lower() + f": {', '.join(f'`{name}`' for name in dict.fromkeys(names))}" * (basis not in unnamed)
         for reads, names in declared.items()
+        for basis in [reads.value.basis]
     ]
     return "; ".join(parts)
 
