@@ -19,7 +19,7 @@ from dpal.command_line import main
 from dpal.settings import known_of
 from learner.releases import storage
 from learner.releases.services import versions
-from learner.simulation.plan_setups import purchase_of
+from learner.simulation.forecast import forecast_of
 from tests import clean, documented, learning
 from tests.factories import make_user
 from tests.journeys.test_engineer import WITH_THE_CLIENT
@@ -200,7 +200,7 @@ def test_an_upload_is_sent_watched_and_charged(live_site, project, tmp_path, mon
     assert project.slug in dpal("projects")[1]
     assert "(0, 0) of (20, 0) spent, one record" in dpal("budget", project.slug)[1]
 
-    bought = purchase_of(project, 500)
+    bought = forecast_of(project, records=500)
     assert bought.releases > 0
     assert dpal("plan", project.slug, "--records", "500")[1].startswith(
         f"{bought.releases} releases, {bought.rounds} rounds of 12 questions and {bought.labels} labels for 500 records"
