@@ -146,7 +146,9 @@ def _uploads(project: Project) -> dict[str, Any]:
     uploads = list(selectors.uploads_of(project))
     nothing_passed = any(run.passed_count == 0 for upload in uploads for run in upload.gate_runs.all())
     charge = charges.upload_charge(project, DatasetRole.POOL)
+    first = {one.upload_digest: one.pk for one in sorted(uploads, key=lambda one: -one.pk) if one.upload_digest}
     for upload in uploads:
+        upload.repeats = first.get(upload.upload_digest, upload.pk) != upload.pk
         if upload.gate_job is not None and upload.gate_job.state == WorkState.FAILED:
             upload.again = charges.upload_charge(project, upload.role, upload)
             upload.again_agreed = charges.token_of(upload.again) if upload.again else ""

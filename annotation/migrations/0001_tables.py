@@ -303,6 +303,14 @@ class Migration(FirstMigration):
                     ),
                 ),
                 (
+                    "upload_digest",
+                    models.CharField(
+                        blank=True,
+                        help_text="Of the bytes of its file, keyed: tells a file that comes twice.",
+                        max_length=64,
+                    ),
+                ),
+                (
                     "uploader_reason",
                     privacy.message_fields.MessageField(
                         blank=True, default=str, help_text="Why it was refused, for who uploaded it alone."

@@ -58,6 +58,9 @@ class Dataset(models.Model):
     bad_row_report = MessagesInField(
         default=list, inside="$[*].reason", help_text=_("First bad rows: line, column, reason; never content.")
     )
+    upload_digest = models.CharField(
+        max_length=64, blank=True, help_text=_("Of the bytes of its file, keyed: tells a file that comes twice.")
+    )
     uploader_reason = MessageField(blank=True, help_text=_("Why it was refused, for who uploaded it alone."))
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     account = models.OneToOneField(
@@ -73,6 +76,8 @@ class Dataset(models.Model):
     # What another run of its gate is charged, where a page asks for it.
     again: Cost | None = None
     again_agreed = ""
+    # Whether an earlier upload of the project has the same bytes, where a page says so.
+    repeats = False
 
     class Meta:
         constraints = (

@@ -51,6 +51,15 @@ class ProjectCard:
         ]
 
     @property
+    def look(self) -> str:
+        """The state that makes a card look other than a healthy one; empty for a healthy one."""
+        if self.model is not None and self.model.loses_to:
+            return "losing"
+        if any(sheet.is_full for sheet in self.budgets):
+            return "spent"
+        return "paused" if self.project.state == ProjectState.PAUSED else ""
+
+    @property
     def stands(self) -> bool:
         return bool(self.budgets)
 

@@ -137,6 +137,7 @@ def receive_upload(
     if not confirm_few:
         drafts.refuse_few(drafts.forecast_upload(project=project, file=file, name=name, role=role, mapping=mapping))
         file.seek(0)
+    digest = uploads.keyed_digest(file)
     kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
     try:
         with transaction.atomic():
@@ -151,6 +152,7 @@ def receive_upload(
                 role=role,
                 bad_rows=bad_rows,
                 upload=kept,
+                upload_digest=digest,
                 mapping=mapping,
                 account=charged_start.open_start_account(project, limit, actor=uploaded_by) if starts else None,
                 in_columns=pool_files.lies_in_columns(project, role),

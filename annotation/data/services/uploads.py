@@ -1,5 +1,6 @@
 """Files as sent: what one must be to be kept, where it is kept, and who reads it within the site's limits."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
@@ -7,6 +8,7 @@ from typing import Any, BinaryIO, cast
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
+from django.utils.crypto import salted_hmac
 
 from annotation.data.readers.reading import Upload
 from annotation.errors import InvalidUpload, StorageFull
@@ -31,6 +33,15 @@ def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> No
         raise InvalidUpload(as_message("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
     if size > settings.UPLOAD_MAX_BYTES:
         raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
+
+
+def keyed_digest(file: "File[bytes]") -> str:
+    """Return a digest of a file's bytes that says nothing without the site's key, and go back to its beginning."""
+    digest = hashlib.sha256()
+    for chunk in file.chunks():
+        digest.update(chunk)
+    file.seek(0)
+    return salted_hmac("annotation.upload", digest.digest(), algorithm="sha256").hexdigest()
 
 
 def keep_file(file: "File[bytes]", name: str) -> str:

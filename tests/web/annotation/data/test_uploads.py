@@ -1,4 +1,5 @@
 import csv
+import hashlib
 import io
 import json
 import resource
@@ -334,3 +335,16 @@ def test_the_rest_interface_takes_the_whole_mapping(manager: User) -> None:
         refused = send(wrong)
         assert refused.status_code == 422, wrong
     assert Dataset.objects.count() == 1
+
+
+def test_a_file_that_comes_twice_is_marked_and_other_bytes_are_not(manager: User) -> None:
+    project, client = managed(manager), browser_of(manager)
+    said = "Same file as an earlier upload"
+    for data, marked in ((b"text\nhello\n", 0), (b"text\nother\n", 0), (b"text\nhello\n", 1)):
+        address = look(manager, project, data)
+        assert client.post(address, {**WRITTEN, "text": "text", "upload": "1"}).status_code == 302
+        datasets.import_dataset(job_id=Dataset.objects.latest("pk").job_id)
+        page = client.get(reverse("annotation:data", args=[project.slug])).content.decode()
+        assert page.count(said) == marked
+    # The digest is keyed, so a copy of the database does not tell which file it was.
+    assert hashlib.sha256(b"text\nhello\n").hexdigest() not in Dataset.objects.values_list("upload_digest", flat=True)
