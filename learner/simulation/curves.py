@@ -54,6 +54,11 @@ class PublicRows:
     named: NDArray[np.int64] | None = None
 
 
+def pool_rows(public: PublicRows) -> int:
+    """Return how many rows a simulated pool has; a quarter is kept to measure on."""
+    return len(public.X) - len(public.X) // 4
+
+
 # The data that a setup is simulated on: a kind, or rows of one's own.
 Source = SimulatedData | PublicRows
 

@@ -15,7 +15,8 @@ from annotation.projects.services import drafts, opening
 from learner.models.planning import PlanSimulation
 from learner.pools import features, starts
 from learner.pools.configuration import counted_places, featurizer_of, learned_classes
-from learner.simulation.curves import PublicRows
+from learner.simulation.curves import PublicRows, pool_rows
+from learner.simulation.setup import Setup
 
 # Fewer rows say little, and more only take longer.
 FEWEST_ROWS, MOST_ROWS = 30, 4000
@@ -23,10 +24,17 @@ TEST: Final = DatasetRole.PUBLIC_TEST
 
 
 def read_public(simulation: PlanSimulation) -> PublicRows | None:
-    """Return the rows of the public file that a simulation was asked for; None where there are too few."""
+    """Return the rows of the public file that a simulation was asked for; None where there are too few.
+
+    Rows that are drawn again and again say nothing of further labels, so the pool holds the first model's without.
+    """
+    counts = Setup.from_json(simulation.setup).label_counts
+    found = None
     if simulation.draft is not None:
-        return _of_draft(simulation.draft)
-    return None if simulation.project is None else _of_project(simulation.project)
+        found = _of_draft(simulation.draft)
+    elif simulation.project is not None:
+        found = _of_project(simulation.project)
+    return found if found is not None and counts and pool_rows(found) >= counts[0] else None
 
 
 def _of_project(project: Project) -> PublicRows | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
@@ -79,7 +80,7 @@ def run_simulation(*, job_id: str, read_public: "Callable[[PlanSimulation], Publ
 
 def _results(setup: Setup, lease: attempts.Lease, public: "PublicRows | None") -> dict[str, Any]:
     """Return the accuracy at each release on each set of data, with privacy and without, and of what costs nothing."""
-    from learner.simulation.curves import references, simulated  # noqa: PLC0415  # slow import
+    from learner.simulation.curves import pool_rows, references, simulated  # noqa: PLC0415  # slow import
 
     seeds = STREAM_SEEDS if setup.stream else SEEDS
     sources: dict[str, Source] = {"public": public} if public is not None else {data: data for data in _data_of(setup)}
@@ -89,7 +90,8 @@ def _results(setup: Setup, lease: attempts.Lease, public: "PublicRows | None") -
         lease.report(progress_done=done, progress_total=len(wanted))
         lease.check()
         points = simulated(setup, sources[data], seeds=seeds, private=kind == "curves")
-        found[kind][data] = [asdict(point) for point in points]
+        most = math.inf if public is None else pool_rows(public)
+        found[kind][data] = [asdict(point) for point in points if point.labels <= most]
         found["references"][data] = references(sources[data], setup)
     return found
 

@@ -35,10 +35,10 @@ def bring(client: Client, brought: raw_files.RawFiles) -> str:
     return str(client.post(reverse("annotation:new_project"), files)["Location"])
 
 
-def asked_by_page(client: Client) -> str:
+def asked_by_page(client: Client, **typed: str) -> str:
     """Do as the opening page does by itself; return the address of the plan."""
     address = reverse("learner:draft_plan", args=[OpeningDraft.objects.get().pk])
-    assert client.post(address, headers={"HX-Request": "true"}).status_code == 302
+    assert client.post(address, typed, headers={"HX-Request": "true"}).status_code == 302
     return address
 
 
@@ -47,7 +47,7 @@ def test_the_public_rows_of_a_draft_are_read_outside_the_web_thread(
     client: Client, kind: str, rows: int, named: bool
 ) -> None:
     assert 'hx-trigger="load"' in client.get(bring(client, raw_files.KINDS[kind]())).content.decode()
-    asked_by_page(client)
+    asked_by_page(client, records="100")
     simulation = PlanSimulation.objects.get()
     assert simulation.result is None
     found = read_public(simulation)
@@ -55,6 +55,9 @@ def test_the_public_rows_of_a_draft_are_read_outside_the_web_thread(
     assert len(found.X) == len(found.y) >= min(30, rows)
     assert set(found.y) == {0, 1}
     assert (found.named is not None) == named
+    # Two hundred labels are more than the file has.
+    simulation.setup |= {"records": 2000}
+    assert read_public(simulation) is None
     # No private row was read, nor a project left behind.
     assert not Record.objects.exists()
     assert not Project.objects.exists()
@@ -70,13 +73,15 @@ def test_a_page_that_asks_again_starts_nothing_anew(client: Client) -> None:
 @pytest.mark.slow
 def test_the_numbers_of_the_opening_page_are_those_of_the_project(client: Client) -> None:
     address = bring(client, raw_files.table())
-    plan = asked_by_page(client)
+    plan = asked_by_page(client, records="400")
     simulate_plan_task(job_id=str(Job.objects.get().pk))
     simulation = PlanSimulation.objects.get()
     assert set(simulation.result["curves"]) == {"public"}
     assert simulation.result["references"]["public"]["constant"] == 0.5
     points = client.get(plan).context["forecast"].course.points
-    assert points
+    # The first model of 40 labels; of the second, 320, the 60 rows say nothing.
+    assert len(points) == 1
+    assert points[0].labels <= 45
     assert "simulated on the public file" in client.get(plan).content.decode()
     assert open_as_shown(client, address).status_code == 302
     assert forecast_of(Project.objects.get()).course.points == points
