@@ -113,10 +113,22 @@ class Forecast:
             )
         if self.walk is None:
             return as_message("Counted again when the work that runs is done.")
-        parts = [self._models(self.walk), _ENDS[self.walk.end]]
+        parts = [self._models(self.walk), *self._needed(self.walk), _ENDS[self.walk.end]]
         if self.is_planned and self.walk.releases:
             parts.append(as_message("Planned for {records} records.", records=self.records))
         return joined_messages(" ", parts)
+
+    @staticmethod
+    def _needed(walk: PlanForecast) -> list[Message]:
+        if not walk.labels:
+            return []
+        return [
+            as_plural_message(
+                "The next one learns from about {n} label.",
+                "The next one learns from about {n} labels.",
+                n=walk.labels[0],
+            )
+        ]
 
     def _models(self, walk: PlanForecast) -> Message:
         if not walk.releases:

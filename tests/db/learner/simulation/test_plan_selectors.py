@@ -85,4 +85,6 @@ def test_a_plan_without_end_is_not_walked_to_its_end(monkeypatch):
     learning.fill_trusted(project)
     told = plan_forecast(project)
     assert (told.rounds, told.releases, told.end) == (2, 1, End.FAR)
-    assert forecast_of(project).sentence == "1 more model fits: ε 2.000. More may follow."
+    assert forecast_of(project).sentence == (
+        "1 more model fits: ε 2.000. The next one learns from about 12 labels. More may follow."
+    )
