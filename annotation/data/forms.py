@@ -223,6 +223,12 @@ class MappingForm(forms.Form):
         self.fields["contributor"] = _column(_("Contributor"), shape.columns, required=needed, help_text=note)
 
     def _ask_for_label(self, shape: FileShape) -> None:
+        self.fields["values"] = forms.CharField(
+            required=False,
+            widget=forms.Textarea(attrs={"rows": 3}),
+            label=_("Labels that are spelled otherwise"),
+            help_text=_("One line each: a label of the file, an equals sign and the class, such as: neg = negative."),
+        )
         if shape.format is not Format.TASKS or not shape.controls:
             self.fields["label"] = _column(
                 _("Known label"), shape.columns, help_text=_("One of the project's classes.")
@@ -244,6 +250,9 @@ class MappingForm(forms.Form):
 
     def mapping(self) -> dict[str, Any]:
         values = {name: value for name, value in self.cleaned_data.items() if value not in ("", [], None)}
+        if "values" in values:
+            pairs = [line.rpartition("=") for line in values["values"].splitlines() if "=" in line]
+            values["values"] = {label.strip(): name.strip() for label, _sign, name in pairs if name.strip()}
         if "missing" in values:
             values["missing"] = [text.strip() for text in values["missing"].split(",") if text.strip()]
         features = {
@@ -279,8 +288,10 @@ def reading_so_far(mapping: Mapping[str, Any], shape: FileShape) -> dict[str, An
 def _initial(mapping: Mapping[str, Any], project: Project, shape: FileShape) -> dict[str, Any]:
     features = mapping.get("features", {})
     places = {f"{FEATURE}{place}": features.get(column["name"]) for place, column in enumerate(project.columns)}
+    spelled = mapping.get("values", {})
+    values = {"values": "\n".join(f"{label} = {name}" for label, name in spelled.items())} if spelled else {}
     missing = {"missing": ", ".join(mapping["missing"])} if "missing" in mapping else {}
-    return {"answers": "majority"} | reading_so_far(mapping, shape) | places | missing
+    return {"answers": "majority"} | reading_so_far(mapping, shape) | places | missing | values
 
 
 def _column(label: Any, columns: Iterable[str], *, required: bool = True, help_text: Any = "") -> forms.ChoiceField:

@@ -24,6 +24,7 @@ from annotation import signals
 from annotation.budget.services import names_more_than
 from annotation.data.pixels import PixelFile
 from annotation.data.readers.reading import Upload
+from annotation.data.readers.unknown_labels import unknown_labels
 from annotation.data.services import (
     charged_start,
     check_columns,
@@ -58,7 +59,7 @@ from annotation.models.retention import Forgetting
 from annotation.work import scanning
 from annotation.work.services import attempts, files, interruptions, jobs
 from annotation.work.services.attempts import collector_paused
-from dpal.reading.rows import BadRowReport, FirstRows
+from dpal.reading.rows import BadRowReport, FirstRows, Layout
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message, as_plural_message, joined_messages
@@ -270,14 +271,12 @@ def _read(
             if pool:
                 pool_files.note_parts(dataset, pool.written)
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
-            raise UploadRefused(as_message("Nothing was stored: {reason}.", reason=report.sentence()))
+            reason = as_message("Nothing was stored: {reason}.", reason=report.sentence())
+            raise UploadRefused(reason, uploader_reason=_about_labels(dataset, file, kept, layout, reason))
         if not rows:
-            raise UploadRefused(
-                as_message(
-                    "No row can be used: {reason}.",
-                    reason=report.sentence() if report.count else as_message("the file holds none"),
-                )
-            )
+            none = as_message("the file holds none")
+            reason = as_message("No row can be used: {reason}.", reason=report.sentence() if report.count else none)
+            raise UploadRefused(reason, uploader_reason=_about_labels(dataset, file, kept, layout, reason))
         labelled = Record.objects.filter(dataset=dataset, label__isnull=False)
         if dataset.role == DatasetRole.CHARGED_START and not labelled.exists():
             raise UploadRefused("No row has a label, so no first model can be learned from them.")
@@ -290,6 +289,15 @@ def _read(
         shared_rows.refuse_shared(dataset, comparison)
         refuse_more_than_declared(dataset)
         _finish(dataset, job, rows, report, file.size)
+
+
+def _about_labels(dataset: Dataset, file: "File[bytes]", kept: str, layout: Layout, reason: str) -> str:
+    """Return the reason with the labels that are no class; empty where there are none or they are private."""
+    if dataset.role not in (DatasetRole.PUBLIC_TEST, DatasetRole.PUBLIC_START) or layout.kind == "image":
+        return ""
+    file.seek(0)
+    found = unknown_labels(uploads.open_upload(file, kept, layout).cells(), layout)
+    return joined_messages(" ", [reason, found]) if found else ""
 
 
 def _read_public_first(pool: Dataset, lease: attempts.Lease) -> None:

@@ -48,6 +48,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--skip-rows", type=int, default=0, metavar="N", help="rows before the names of the columns"
         )
+        parser.add_argument(
+            "--value", action="append", default=[], metavar="LABEL=CLASS", help="what a label of the file means"
+        )
         parser.add_argument("--decimal", choices=[".", ","], help="between whole and fraction of a number in a text")
         parser.add_argument("--missing", action="append", metavar="TEXT", help="it says that a value is missing")
         parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
@@ -104,6 +107,9 @@ def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
         mapping["columns"] = options["columns"].split(",")
     if options["delimiter"]:
         mapping["delimiter"] = options["delimiter"].replace("\\t", "\t")
+    if options["value"]:
+        pairs = [pair.rpartition("=") for pair in options["value"]]
+        mapping["values"] = {label: name for label, _, name in pairs}
     if options["skip_rows"]:
         mapping["skip_rows"] = options["skip_rows"]
     return mapping | {"has_header": not options["no_header"], "quoting": options["quoting"]}
