@@ -149,6 +149,9 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         raise InvalidUpload(
             as_message("features: the project declares no column named {unknown!r}", unknown=sorted(unknown)[0])
         )
+    sources = [features.get(column["name"], column["name"]) for column in declared]
+    if twice := next((name for name in sources if sources.count(name) > 1), None):
+        raise InvalidUpload(as_message("features: two declared columns are read from {name!r}", name=twice))
     return Layout(
         kind=cast("Any", project.data_kind),
         text=mapping.get("text", "text") if project.data_kind == DataKind.TEXT else None,

@@ -22,6 +22,7 @@ from annotation.projects.forms.drafts import arrival_of, as_sent, draft_form
 from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, ProjectForm, StreamProjectForm
 from annotation.projects.services.configuring import limits_of
 from annotation.work.rest import checked
+from dpal.reading.quoting import quoted
 from privacy.accounting.units import nano_spent
 from privacy.ledger.selectors import spending_by_subject
 from privacy.wording import as_message, joined_messages
@@ -91,9 +92,15 @@ def form_class_of(project: Project) -> type[ChoosingForm]:
 
 
 def column_line(column: Mapping[str, Any]) -> str:
+    name = quoted(column["name"], ":")
     if "categories" in column:
-        return f"{column['name']}: {', '.join(column['categories'])}"
-    return f"{column['name']}: {column['low']!r} to {column['high']!r}"
+        listed = ", ".join(quoted(str(category), ",") for category in column["categories"])
+        # A category with the word that stands between two bounds is in quotation marks, as the first.
+        if " to " in listed and not listed.startswith('"'):
+            first, *others = map(str, column["categories"])
+            listed = ", ".join(['"' + first.replace('"', '""') + '"', *(quoted(one, ",") for one in others)])
+        return f"{name}: {listed}"
+    return f"{name}: {column['low']!r} to {column['high']!r}"
 
 
 FORMAT = "dpal-configuration"

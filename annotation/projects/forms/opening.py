@@ -26,6 +26,7 @@ from annotation.models import Arrival, DataKind, Features, Oracle, PrivacyUnit
 from annotation.questions.guidelines import refuse_pictures_of_others
 from annotation.wording import localized
 from dpal.reading.labels import canonical_name
+from dpal.reading.quoting import split_name, split_quoted
 from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Kind, Parameter
 from privacy.gate.normalizers import Normalizer, normalize_text
@@ -167,11 +168,12 @@ class ProjectForm(forms.Form):
         return self.cleaned_data["features"] or Features.STANDARD.value
 
     def clean_columns(self) -> list[dict[str, Any]]:
-        return [
-            _declared_column(number, line)
-            for number, line in enumerate(self.cleaned_data["columns"].splitlines(), start=1)
-            if line.strip()
-        ]
+        lines = [line for line in self.cleaned_data["columns"].splitlines() if line.strip()]
+        columns = [_declared_column(number, line) for number, line in enumerate(lines, start=1)]
+        names = [column["name"] for column in columns]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise forms.ValidationError(_("The column “%(name)s” is declared twice."), params={"name": twice})
+        return columns
 
     def clean(self) -> dict[str, Any]:
         values = self.values()
@@ -210,15 +212,15 @@ class ProjectForm(forms.Form):
 
 
 def _declared_column(number: int, line: str) -> dict[str, Any]:
-    """Read `name: low to high` or `name: a, b, c`."""
-    name, colon, rule = (part.strip() for part in line.partition(":"))
-    if not (name and colon and rule):
+    """Read `name: low to high` or `name: a, b, c`; what holds a colon or a comma stands in quotation marks."""
+    name, rule = split_name(line)
+    if not (name and rule):
         raise forms.ValidationError(
             _("Line %(line)d: write “name: low to high” or “name: a, b, c”."), params={"line": number}
         )
     low, middle, high = (part.strip() for part in rule.partition(" to "))
-    if not middle:
-        categories = [category.strip() for category in rule.split(",") if category.strip()]
+    if not middle or rule.startswith('"'):
+        categories = split_quoted(rule)
         if len(set(categories)) != len(categories):
             raise forms.ValidationError(_("Line %(line)d: a category is named twice."), params={"line": number})
         return {"name": name, "categories": categories}

@@ -33,6 +33,7 @@ from annotation.models.imports import OpeningDraft
 from annotation.projects.services import opening
 from annotation.signals import draft_opened
 from annotation.work.services import jobs
+from dpal.reading.quoting import quoted, split_name
 from dpal.reading.rows import RowBatch
 from privacy.accounting.cost import Cost
 from privacy.choices import Kind
@@ -399,10 +400,10 @@ def _rename(draft: OpeningDraft, held: dict[str, Any], values: Mapping[str, str]
 def _column_lines(draft: OpeningDraft) -> str:
     """Return a line for each column of a table: bounds come from the public file alone, else a person types them."""
     typed = str(draft.typed.get("columns", "")).splitlines()
-    known = {line.partition(":")[0].strip(): line for line in typed if line.partition(":")[2].strip()}
+    known = {name: line for line in typed for name, rule in (split_name(line),) if name and rule}
     public = look_at(draft, PUBLIC).columns if PUBLIC in draft.files else {}
     features = _columns_for("feature", draft.files[POOL]) if POOL in draft.files else []
-    return "\n".join(known.get(name) or f"{name}: {_bounds(public.get(name, ()))}" for name in features)
+    return "\n".join(known.get(name) or f"{quoted(name, ':')}: {_bounds(public.get(name, ()))}" for name in features)
 
 
 def _found(detected: DetectedFile) -> dict[str, Any]:
@@ -422,6 +423,6 @@ def _bounds(cells: Iterable[Any]) -> str:
     try:
         numbers = [float(cell) for cell in filled]
     except ValueError:
-        return ", ".join(sorted(set(filled)))
+        return ", ".join(quoted(one, ",") for one in sorted(set(filled)))
     low, high = min(numbers), max(numbers)
     return f"{low:g} to {high if high > low else low + 1:g}"

@@ -1,0 +1,38 @@
+import pytest
+from django import forms
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.projects.forms.configuration import column_line
+from annotation.projects.forms.opening import _declared_column
+from dpal.reading.quoting import quoted, split_name, split_quoted
+
+NAMES = st.text('ab:," to1', min_size=1, max_size=8).map(str.strip).filter(bool)
+
+
+@given(
+    column=st.builds(
+        lambda name, low: {"name": name, "low": low, "high": low + 1.0}, NAMES, st.integers(-9, 9).map(float)
+    )
+)
+def test_a_column_of_numbers_is_the_line_that_declares_it(column):
+    assert _declared_column(1, column_line(column)) == column
+
+
+@given(column=st.builds(dict, name=NAMES, categories=st.lists(NAMES, min_size=1, max_size=4, unique=True)))
+def test_a_column_of_categories_is_the_line_that_declares_it(column):
+    assert _declared_column(1, column_line(column)) == column
+
+
+def test_names_with_colons_and_categories_with_commas():
+    declared = _declared_column(1, '"time: of day": "early, or so", late')
+    assert declared == {"name": "time: of day", "categories": ["early, or so", "late"]}
+    assert quoted("plain", ":") == "plain"
+    assert split_name("no colon") == ("", "")
+    assert split_quoted("a, ,b") == ["a", "b"]
+
+
+@pytest.mark.parametrize("line", ["age", ": 1 to 2", "age:", '"age: 1 to 2', "age: 2 to 1", "age: x to 2", "job: a, a"])
+def test_lines_that_declare_nothing(line):
+    with pytest.raises(forms.ValidationError):
+        _declared_column(1, line)
