@@ -349,7 +349,12 @@ def owner_name(name: str, layout: Layout) -> str:
 
 def is_image_entry(entry: zipfile.ZipInfo) -> bool:
     name = PurePosixPath(entry.filename)
-    return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
+    return (
+        bool(entry.filename)
+        and not entry.is_dir()
+        and "__MACOSX" not in name.parts
+        and name.name not in (".DS_Store", "Thumbs.db")
+    )
 
 
 def read_folder_label(filename: str, rule: Callable[[str], int]) -> int:

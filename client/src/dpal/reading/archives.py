@@ -38,7 +38,8 @@ def member_of(file: BinaryIO, tail: bytes, chosen: str | None = None) -> Member 
         entries = zipfile.ZipFile(io.BytesIO(tail)).infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):
         return None
-    entries = [entry for entry in entries if not entry.is_dir() and not is_litter(entry.filename)]
+    # Python asks for the last sign of a name to tell a folder, and a name may be empty.
+    entries = [entry for entry in entries if entry.filename and not entry.is_dir() and not is_litter(entry.filename)]
     endings = {entry.filename: PurePosixPath(entry.filename).suffix.lower() for entry in entries}
     if any(ending in IMAGES for ending in endings.values()):
         return None

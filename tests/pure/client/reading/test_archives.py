@@ -50,6 +50,10 @@ def test_archives_of_images_and_of_nothing_are_none_of_data(entries):
     assert member(packed(entries)) is None
 
 
+def test_an_entry_without_a_name_is_none_of_data():
+    assert member(packed({"": b"x"})) is None
+
+
 def test_damaged_archives():
     assert member(b"PK\x03\x04 no archive") is None
     data = packed({"a.csv": ROWS})
