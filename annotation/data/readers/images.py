@@ -18,6 +18,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from annotation.data.readers.checks import label_rule, owners_columns, read_owner_cell
 from annotation.errors import InvalidUpload
 from annotation.work.limits import LOOK, WHOLE, Answer, LimitReached, Rule, run
+from dpal.reading.archives import is_litter
 from dpal.reading.cells import BadCell
 from dpal.reading.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from privacy.wording import as_message, message_from, message_of
@@ -348,13 +349,7 @@ def owner_name(name: str, layout: Layout) -> str:
 
 
 def is_image_entry(entry: zipfile.ZipInfo) -> bool:
-    name = PurePosixPath(entry.filename)
-    return (
-        bool(entry.filename)
-        and not entry.is_dir()
-        and "__MACOSX" not in name.parts
-        and name.name not in (".DS_Store", "Thumbs.db")
-    )
+    return bool(entry.filename) and not entry.is_dir() and not is_litter(entry.filename)
 
 
 def read_folder_label(filename: str, rule: Callable[[str], int]) -> int:

@@ -51,7 +51,14 @@ def test_archives_of_images_and_of_nothing_are_none_of_data(entries):
 
 
 def test_an_entry_without_a_name_is_none_of_data():
-    assert member(packed({"": b"x"})) is None
+    # The name in the list at the end, after the one that stands before the bytes.
+    data = packed({"x": b"1"})
+    place = data.rindex(b"PK\x01\x02")
+    nameless = bytearray(data[:place] + data[place : place + 46] + data[place + 47 :])
+    nameless[place + 28 : place + 30] = b"\0\0"
+    end = nameless.rindex(b"PK\x05\x06")
+    nameless[end + 12 : end + 16] = (end - place).to_bytes(4, "little")
+    assert member(bytes(nameless)) is None
 
 
 def test_damaged_archives():
