@@ -57,8 +57,14 @@ def engine_table(report: Report) -> str:
         "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     sizes = sorted({cell["rows"] for cell in report["cells"]})
+    # One number of executors is enough to compare; the JSON has all.
+    least = min((cell["executors"] for cell in report["cells"] if cell["executors"]), default=0)
     for rows in [size for size in sizes if size >= MILLION] or sizes:
-        cells = [cell for cell in report["cells"] + report["peers"] if cell["rows"] == rows]
+        cells = [
+            cell
+            for cell in report["cells"] + report["peers"]
+            if cell["rows"] == rows and cell["executors"] in (0, None, least)
+        ]
         lines += ["| " + " | ".join(_values(cell)) + " |" for cell in cells]
     return "\n".join(lines)
 
