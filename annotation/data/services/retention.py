@@ -22,6 +22,7 @@ from django.db.models import (
     QuerySet,
     Value,
 )
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -154,7 +155,7 @@ def due_projects() -> list[int]:
     return list(projects.filter(wanted).order_by("pk").values_list("pk", flat=True))
 
 
-def _cutoff(days: str) -> ExpressionWrapper:
+def _cutoff(days: str) -> Combinable:
     period = ExpressionWrapper(F(days) * Value(DAY), output_field=DurationField())
     return ExpressionWrapper(Now() - period, output_field=DateTimeField())
 
