@@ -282,8 +282,8 @@ def page(made: dict[str, Any]) -> str:
         "",
         "Tasks with examples have so many texts of each class, which a language model wrote from class names alone "
         "(`benchmarks/descriptions`, those of SLURP in `words` of DIR). Experts were measured on 29 November 2026 by "
-        "`--parts blocks simulate --seeds 5`, or 20 where there are two classes and for the digits; of each task the "
-        "names-only one has tuned the strength without privacy. CLINC 150 has 3 seeds. Streams, crowds and the last "
+        "`--parts blocks simulate` over 5 seeds, or 20 where there are two classes, for the digits, the preset of "
+        "SLURP 60 and SLURP 18 with examples and that of CLINC 50; of each task the names-only one has tuned the strength without privacy. CLINC 150 has 3 seeds. Streams, crowds and the last "
         "tables were measured from 24 to 29 November 2026, before the pick and with the static table, crowds with "
         "examples over 3 seeds.",
         "",
