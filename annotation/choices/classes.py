@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from annotation.choices.label_types.base import DIGITS, NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.presets import LONGEST_CLASS, MOST_CLASSES
-from dpal.reading.labels import class_key, split_line
+from dpal.reading.labels import INVISIBLE, class_key, split_line
 from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
@@ -349,7 +349,8 @@ def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str
     broken: dict[str, str] = {}
     if rule := _broken_name(classes, further.name):
         broken["name"] = rule
-    for field, lines in (("name", (further.name,)), ("words", further.words), ("group", (further.group,))):
+    name = further.name.translate(INVISIBLE)
+    for field, lines in (("name", (name,)), ("words", further.words), ("group", (further.group,))):
         if any(not line.isprintable() for line in lines):
             broken[field] = as_message("Plain text without control characters.")
     if len(further.group) > LONGEST_GROUP:
