@@ -59,7 +59,7 @@ def draft_words(request: HttpRequest, slug: str, body: WordsDraftIn) -> Any:
 
 
 @router.get(
-    "projects/{slug:slug}/words-drafts/{uuid:words_id}",
+    "projects/{slug:slug}/words-drafts/{words_id}",
     response=WordsDraftOut,
     summary="A draft of example texts, to be edited and stored with the settings",
 )

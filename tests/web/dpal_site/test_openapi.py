@@ -86,6 +86,7 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}/comparison",
         "projects/{slug}/webhooks",
         "projects/{slug}/webhooks/deliveries",
+        "projects/{slug}/words-drafts/{words_id}",
     )
 )
 CHECKED = [
@@ -495,7 +496,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
             return {"query": {name: "no such"}}
     if operation.body:
         return {"body": {"texts": [], "contributor": "", "oracle": "", "days": "none", "events": [], "typed": []}}
-    return {"path_parameters": {"job_id": "none", "assignment_id": "none"}}
+    return {"path_parameters": {"job_id": "none", "assignment_id": "none", "words_id": "none"}}
 
 
 def leading_nowhere(operation: Any) -> dict[str, dict[str, Any]]:
