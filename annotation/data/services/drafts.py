@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -30,6 +31,8 @@ from privacy.gate.forecast import GateForecast, PassingTexts
 # Of a longer file the first rows are counted, until enough texts pass.
 MOST_ROWS = 200_000
 FIRST_LOOK_ROWS = 25_000
+# A page waits for it, so of a slow file what was counted by then decides.
+MOST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +64,17 @@ def forecast_upload(
     counted = GateForecast(gate_from(project.settings), uploads=project.gate_window or 1)
     pseudonyms = site_pseudonyms()
     rows, look_at = 0, FIRST_LOOK_ROWS
+    ends_at = monotonic() + MOST_SECONDS
     for batch in upload.batches():
         assert batch.texts is not None
         people = pool_files.people_of(batch.contributors, pseudonyms)
         for part in columns.pool_rows(batch.texts, people).to_batches():
             counted.add(part)
         rows += len(batch.texts)
-        if rows >= look_at:
+        is_late = monotonic() > ends_at
+        if rows >= look_at or is_late:
             passing, look_at = counted.passing(), min(2 * look_at, MOST_ROWS)
-            if rows >= MOST_ROWS or passing.low >= max(needed, 1):
+            if is_late or rows >= MOST_ROWS or passing.low >= max(needed, 1):
                 return UploadForecast(passing, needed, rows, is_whole=False)
     return UploadForecast(counted.passing(), needed, rows, is_whole=True)
 

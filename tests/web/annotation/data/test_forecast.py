@@ -61,6 +61,22 @@ class TestRest:
         assert send(program, crowd, FEW, confirm_few="true").status_code == 202
         assert Dataset.objects.count() == 1
 
+    def test_a_slow_file_is_judged_by_what_was_counted_in_time(self, crowd, owner, monkeypatch):
+        text = "\n".join(["text,contributor", *(f"review {n},writer {n}" for n in range(100_000))]).encode() + b"\n"
+        late = text + ENOUGH.split(b"\n", 1)[1]
+        assert not self.counted(crowd, late).is_too_little
+        monkeypatch.setattr(drafts, "MOST_SECONDS", -1.0)
+        found = self.counted(crowd, late)
+        assert 0 < found.rows < 100_000
+        assert not found.is_whole
+        answer = send(Program(owner, crowd), crowd, late)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "confirm_few")
+
+    def counted(self, project, body):
+        mapping = {"text": "text", "contributor": "contributor"}
+        file = SimpleUploadedFile("log.csv", body)
+        return drafts.forecast_upload(project=project, file=file, name="log.csv", role="pool", mapping=mapping)
+
     def test_others_read_the_same_before_and_after(self, crowd, owner):
         """What refuses looked at private rows, so nobody else may see that it did."""
         people = {role: make_user() for role in (Role.MANAGER, Role.ENGINEER, Role.ANNOTATOR)}
