@@ -4,7 +4,8 @@ from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
-from annotation.models import STREAM_JOB, DataKind, Dataset, DatasetRole, GateRun, Label, Project, RecordPost
+from annotation.models import STREAM_JOB, DataKind, Dataset, DatasetRole, GateRun, Label, Project, RecordPost, Role
+from annotation.selectors import Person, projects_of
 
 
 def slots_of(project: Project) -> int:
@@ -32,6 +33,27 @@ def uploads_of(project: Project) -> QuerySet[Dataset]:
         .select_related("job", "gate_job", "source")
     )
     return uploads.prefetch_related(runs).order_by("-pk")
+
+
+def same_files_elsewhere(project: Project, person: Person) -> dict[str, list[Project]]:
+    """Return by digest of a pool's file the person's other projects that hold it and do not share a budget with this.
+
+    Projects that the person does not manage are left out: nobody learns from here what others have uploaded.
+    """
+    pools = Dataset.objects.filter(role=DatasetRole.POOL).exclude(upload_digest="")
+    mine = projects_of(person, roles=(Role.MANAGER,)).exclude(pk=project.pk)
+    shared = project.pool_account.parent_id
+    found = pools.filter(
+        project__in=mine, upload_digest__in=pools.filter(project=project).values("upload_digest")
+    ).select_related("project")
+    if shared is not None:
+        found = found.exclude(project__pool_account__parent=shared)
+    elsewhere: dict[str, list[Project]] = {}
+    for dataset in found.order_by("project__name", "pk"):
+        projects = elsewhere.setdefault(dataset.upload_digest, [])
+        if dataset.project not in projects:
+            projects.append(dataset.project)
+    return elsewhere
 
 
 def waiting_posts(project_id: int) -> Any:

@@ -94,7 +94,7 @@ def _data_page(request: HttpRequest, project: Project, form: UploadForm, table: 
 def _shown(
     request: HttpRequest, project: Project, form: UploadForm, table: TableForm, labels: LabelBudget
 ) -> dict[str, Any]:
-    context = {"project": project, "form": form, "labels": labels} | _uploads(project)
+    context = {"project": project, "form": form, "labels": labels} | _uploads(project, request)
     context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
     context["many_answers"] = selectors.has_answers(project, settings.EXPORT_PREPARED_FROM)
     context |= {"listed": BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
@@ -142,12 +142,14 @@ def _in_progress(upload: Dataset) -> bool:
     return any(job is not None and job.finished_at is None for job in (upload.job, upload.gate_job))
 
 
-def _uploads(project: Project) -> dict[str, Any]:
+def _uploads(project: Project, request: HttpRequest) -> dict[str, Any]:
     uploads = list(selectors.uploads_of(project))
     nothing_passed = any(run.passed_count == 0 for upload in uploads for run in upload.gate_runs.all())
     charge = charges.upload_charge(project, DatasetRole.POOL)
     first = {one.upload_digest: one.pk for one in sorted(uploads, key=lambda one: -one.pk) if one.upload_digest}
+    elsewhere = selectors.same_files_elsewhere(project, person_of(request))
     for upload in uploads:
+        upload.elsewhere = elsewhere.get(upload.upload_digest, ()) if upload.role == DatasetRole.POOL else ()
         upload.repeats = first.get(upload.upload_digest, upload.pk) != upload.pk
         if upload.gate_job is not None and upload.gate_job.state == WorkState.FAILED:
             upload.again = charges.upload_charge(project, upload.role, upload)
@@ -165,7 +167,7 @@ def _uploads(project: Project) -> dict[str, Any]:
 @login_required
 def uploads(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
-    return render(request, "annotation/data/_uploads.html", {"project": project} | _uploads(project))
+    return render(request, "annotation/data/_uploads.html", {"project": project} | _uploads(project, request))
 
 
 @login_required

@@ -19,8 +19,9 @@ from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
 from annotation.models.imports import UploadDraft
 from annotation.work.services.tokens import Scope
+from privacy.ledger import populations
 from tests.clients import browser_of, program_of
-from tests.factories import add_members, bring_file, make_project, make_user
+from tests.factories import add_members, bring_file, make_project, make_user, open_population
 from tests.workbooks import sheet, workbook
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
@@ -348,3 +349,23 @@ def test_a_file_that_comes_twice_is_marked_and_other_bytes_are_not(manager: User
         assert page.count(said) == marked
     # The digest is keyed, so a copy of the database does not tell which file it was.
     assert hashlib.sha256(b"text\nhello\n").hexdigest() not in Dataset.objects.values_list("upload_digest", flat=True)
+
+
+def test_a_pool_in_another_project_of_the_manager_is_told_until_they_share_a_budget(manager: User) -> None:
+    other = make_user()
+    here, there = managed(manager, name="Here"), managed(manager, name="There")
+    for owner, project in ((manager, here), (manager, there), (other, managed(other, name="Foreign"))):
+        address = look(owner, project, b"text\nhello\n")
+        assert browser_of(owner).post(address, {**WRITTEN, "text": "text", "upload": "1"}).status_code == 302
+
+    def told(project: Project) -> str:
+        page = browser_of(manager).get(reverse("annotation:uploads", args=[project.slug])).content.decode()
+        return " ".join(page.split())
+
+    assert "Also the pool of There: these people lose the sum of both budgets." in told(here)
+    assert "Also the pool of Here:" in told(there)
+    assert "Foreign" not in told(here) + told(there)
+    population = open_population()
+    accounts = [here.pool_account, there.pool_account]
+    populations.join_population(population=population, accounts=accounts, records_per_person=1, actor=str(manager))
+    assert "Also the pool of" not in told(here) + told(there)
