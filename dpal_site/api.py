@@ -34,6 +34,7 @@ ROUTES = (
     "learner.api",
     "learner.releases.channel_api",
     "learner.releases.api",
+    "learner.shares.api",
     "learner.rounds.closing_api",
     "learner.rounds.going_on_api",
     "learner.dashboard.work_api",

@@ -39,6 +39,10 @@ class BlockNotOpen(LearnerError):
     """There is no secret block whose questions are being answered."""
 
 
+class SharesRefused(LearnerError):
+    """Shares of classes have no sound estimate in this project, or cannot be asked for now."""
+
+
 class ReleaseBuried(LearnerError):
     """The release went with its project: what it promised is left, and its files are not."""
 

@@ -11,6 +11,7 @@ from learner.releases import evaluations
 from learner.releases.services import checks
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting, loop, streams, training
+from learner.shares import services as shares
 from learner.simulation import services as simulation_services
 from learner.simulation.public_rows import read_public
 
@@ -76,6 +77,11 @@ def apply_project_retention_task(*, project_id: int) -> None:
 @shared_task
 def run_stream_task(*, project_id: int) -> None:
     streams.run_stream(project_id=project_id)
+
+
+@shared_task
+def measure_shares_task(*, report_id: str) -> None:
+    shares.measure_shares(report_id=report_id)
 
 
 @shared_task

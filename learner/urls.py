@@ -7,6 +7,7 @@ from learner.dashboard import views as dashboard_views
 from learner.releases import views as release_views
 from learner.rounds import closing_views, forgetting_views
 from learner.rounds import views as pool_views
+from learner.shares import views as shares_views
 from learner.simulation import views as plan_views
 
 app_name = "learner"
@@ -42,6 +43,8 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/plan/", plan_views.plan, name="plan"),
     path("projects/<slug:slug>/budget/plan/<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
+    path("projects/<slug:slug>/shares/", shares_views.show, name="shares"),
+    path("projects/<slug:slug>/shares/shares.csv", shares_views.download, name="shares_csv"),
     path("projects/<slug:slug>/releases/channels/", release_views.channel_page, name="channels"),
     path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),
     path("projects/<slug:slug>/releases/<int:version>/check/", release_views.check_again, name="check_again"),

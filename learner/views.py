@@ -23,7 +23,7 @@ from learner.dashboard import guidance
 from learner.dashboard.guidance import guidance_for
 from learner.models import ModelRelease
 from learner.pools import prices, records, selectors
-from learner.pools.records import TrainedOn
+from learner.pools.records import TrainedOn, labels_in_secret
 from learner.releases import evaluations as evaluation_selectors
 from learner.releases import selectors as release_selectors
 from learner.releases.cards.described import VERSION
@@ -130,6 +130,7 @@ def release_list(request: HttpRequest, slug: str) -> HttpResponse:
             "project": project,
             "rows": _rows(project),
             "may_manage": managing,
+            "has_shares": labels_in_secret(project),
             "waits_for": project_status(project).sentence if is_told else "",
             "version_zero": described.offers_version_zero(project),
         },

@@ -79,6 +79,8 @@ SENTENCES: dict[str, str | Promise] = {
     "learner:check_again": _("Had a held-back release checked again"),
     "learner:endorse": _("Offered a release that does not beat a constant"),
     "learner:retire": _("Retired a release"),
+    "learner:shares": _("Asked for shares of classes"),
+    "api:ask_shares": _("Asked for shares of classes, by REST"),
     "learner:channels": _("Moved a channel of releases, or rolled one back"),
     "operations:send_again": _("Sent work to a worker again"),
     "operations:cancel": _("Cancelled work"),

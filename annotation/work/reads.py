@@ -105,7 +105,9 @@ class Reads(Enum):
         "sums over entries, their hashes, what was done with a version, by whom and why; times to the second",
     )
     RELEASED = Permission(
-        MODELS, Basis.PAID, "released weights, what a visible round asked, digests under a key of the site"
+        MODELS,
+        Basis.PAID,
+        "released weights, shares of classes, what a visible round asked, digests under a key of the site",
     )
     MEASURED = Permission(
         MODELS,

@@ -159,20 +159,27 @@ class SharesPlan:
 
     def width_alone(self, epsilon: float) -> float:
         """Return the half width for labels alone and a class of average size; `epsilon` is that inside the sample."""
-        share = 1 / self.n_classes
+        share = (self.labels / self.n_classes + ADDED) / (self.labels + 2 * ADDED)
         sampling = (1 - self.rate) * share * (1 - share) / self.labels
         return WIDTH * math.sqrt(sampling + 2 / (epsilon * self.labels) ** 2)
 
     def width_with_model(self, epsilon: float, pool_epsilon: float) -> float:
         """Return the half width with the model."""
         a = self.accuracy
-        sampling = (1 - self.rate) * ((1 - a) * (1 + a) / self.n_classes + ADDED / self.labels) / self.labels
+        residual = (1 - a) * (1 + a) / self.n_classes - ((1 - a) / self.n_classes) ** 2
+        sampling = (1 - self.rate) * (residual + ADDED / self.labels) / self.labels
         sample = 2 * _cells(a) * (2 / (epsilon * self.labels)) ** 2
         return WIDTH * math.sqrt(sampling + sample + 2 * (a / (pool_epsilon * self.pool_size)) ** 2)
 
     def model_helps(self, epsilon: float, pool_epsilon: float) -> bool:
         """Say whether the model narrows the intervals; public sizes decide, and no record does."""
         return self.width_with_model(epsilon, pool_epsilon) < self.width_alone(epsilon)
+
+    def pool_epsilon(self, epsilon: float) -> float:
+        """Return the least epsilon over the pool, in hundredths, that widens intervals by a fiftieth at most."""
+        best = self.width_with_model(epsilon, 1.0)
+        steps = (step / 100 for step in range(1, 100))
+        return next((step for step in steps if self.width_with_model(epsilon, step) <= 1.02 * best), 1.0)
 
     def split(self, epsilon: float) -> tuple[float, float]:
         """Return the parts of a whole epsilon for the pool, and inside the sample, that make intervals narrowest."""

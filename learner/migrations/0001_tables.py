@@ -929,6 +929,124 @@ class Migration(FirstMigration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="SharesReport",
+            fields=[
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "waiting"),
+                            ("running", "running"),
+                            ("done", "done"),
+                            ("failed", "failed"),
+                        ],
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("attempt", models.PositiveSmallIntegerField(default=0)),
+                ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("error", privacy.message_fields.MessageField(blank=True, default=str)),
+                ("started_at", models.DateTimeField(blank=True, help_text="When the newest attempt began.", null=True)),
+                (
+                    "cancelled_by",
+                    models.CharField(blank=True, db_default="", help_text="Who asked it to stop.", max_length=150),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ("number", models.PositiveIntegerField()),
+                ("classes", models.JSONField(help_text="Names, as they were learned.")),
+                (
+                    "grouping",
+                    models.CharField(
+                        choices=[
+                            ("whole", "the whole pool"),
+                            ("upload", "by upload"),
+                            ("month", "by month of the upload"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("groups", models.JSONField(help_text="Name and uploads of each group; they share no upload.")),
+                ("rate", models.FloatField(help_text="Public rate of the secret block.")),
+                (
+                    "accuracy",
+                    models.FloatField(help_text="Public guess of the model's; empty for labels alone.", null=True),
+                ),
+                (
+                    "events",
+                    models.JSONField(help_text="Events of counts on the sample and, with a model, over the pool."),
+                ),
+                ("counts", models.JSONField(blank=True, help_text="Noisy counts of each event.", null=True)),
+                ("asked_by", models.CharField(max_length=150)),
+                (
+                    "block",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="learner.round"
+                    ),
+                ),
+                (
+                    "committed_entry",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="privacy.ledgerentry",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="shares_reports",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "release",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="learner.modelrelease",
+                    ),
+                ),
+                (
+                    "reservation",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="privacy.ledgerentry",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "number"), name="learner_shares_number"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ("waiting", "running"))),
+                        fields=("project",),
+                        name="learner_shares_one_open",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("committed_entry__isnull", False), ("counts__isnull", False), ("state", "done")),
+                            models.Q(
+                                models.Q(("state", "done"), _negated=True), ("committed_entry", None), ("counts", None)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="learner_shares_paid",
+                    ),
+                ],
+            },
+        ),
         migrations.RunSQL(
             "\n".join((SQL / f"{name}.sql").read_text() for name in RULES),
             reverse_sql=(SQL / "rules.reverse.sql").read_text(),

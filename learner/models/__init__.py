@@ -14,5 +14,6 @@ from learner.models.releases import (
     StoppingAdvice,
 )
 from learner.models.rounds import Round, SecretDraw
+from learner.models.shares import Grouping, SharesReport
 from learner.models.streams import Stream, StreamBatch
 from learner.models.trainings import TrainingRun, WarmStart

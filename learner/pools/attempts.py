@@ -17,7 +17,7 @@ from annotation.models import LeasedWork
 from annotation.work.services import attempts
 from annotation.work.services.attempts import Lease
 from learner.errors import LearnerError
-from learner.models import Round, Stream, TrainingRun
+from learner.models import Round, SharesReport, Stream, TrainingRun
 from learner.models.answers import AnswerSeries
 from learner.pools.keys import attempt_key
 from privacy.accounting.event import Event
@@ -28,6 +28,9 @@ from privacy.ledger.models import BudgetAccount, LedgerEntry
 from privacy.wording import as_message
 
 TellParts = Callable[[int, int], None]
+# Rows whose attempts reserve, and the part of an attempt that is charged for counts over the whole pool.
+Paying = Round | TrainingRun | SharesReport
+POOL_PART = "pool"
 # Of the bar, each step has as much as every other.
 STEP_LENGTH = 100
 DIGEST_PURPOSE = b"dpal ledger digest\0"
@@ -90,8 +93,10 @@ def spread(tell: TellParts, place: int, places: int) -> TellParts:
 MAX_ATTEMPTS = 10
 
 
-def attempt_subject(row: Round | TrainingRun) -> str:
-    """Return what the ledger sums the attempts of one round, or of one release, under."""
+def attempt_subject(row: Paying) -> str:
+    """Return what the ledger sums the attempts of one round, of one release or of one ask for shares under."""
+    if isinstance(row, SharesReport):
+        return f"shares:{row.number}"
     return f"round:{row.number}" if isinstance(row, Round) else f"release:{row.version}"
 
 
@@ -102,25 +107,25 @@ class ChargedEnding(attempts.Ending):
     refusals = (PrivacyError, LearnerError, WorkCancelled)
 
     def settle_earlier(self, row: LeasedWork) -> None:
-        assert isinstance(row, Round | TrainingRun)
+        assert isinstance(row, Paying)
         _charge_open(row, attempts=range(1, row.attempt))
 
     def killed_words(self, row: LeasedWork) -> str:
         return as_message("Given up: {attempts} attempts ended without a result.", attempts=self.maximum)
 
     def give_up(self, row: LeasedWork, reason: str) -> None:
-        assert isinstance(row, Round | TrainingRun)
+        assert isinstance(row, Paying)
         with transaction.atomic():
             attempts.fail_work(row=row, error=reason)
             _charge_open(row, attempts=range(1, row.attempt + 1))
 
 
-def charged_attempt(row: Round | TrainingRun) -> AbstractContextManager[attempts.Lease | None]:
+def charged_attempt(row: Paying) -> AbstractContextManager[attempts.Lease | None]:
     """Take the row for one attempt, as for any work; what it reserved stays charged however it ends."""
     return attempts.attempt_at(row, ChargedEnding())
 
 
-def reserve_attempt(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:
+def reserve_attempt(row: Paying, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:
     """Hold the cost of this attempt, durably, before anything private is read."""
     entry = ledger.reserve(
         account=account, event=event, purpose=purpose, key=attempt_key(row, row.attempt), subject=attempt_subject(row)
@@ -205,6 +210,6 @@ def record_free_use(
     ]
 
 
-def _charge_open(row: Round | TrainingRun, *, attempts: range) -> None:
-    keys = [attempt_key(row, attempt) for attempt in attempts]
+def _charge_open(row: Paying, *, attempts: range) -> None:
+    keys = [attempt_key(row, attempt, part=part) for attempt in attempts for part in ("", POOL_PART)]
     ledger.charge_open(entries=LedgerEntry.objects.filter(idempotency_key__in=keys))

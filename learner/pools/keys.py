@@ -3,12 +3,14 @@
 from typing import Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from learner.models import Round, Stream, TrainingRun
+from learner.models import Round, SharesReport, Stream, TrainingRun
 from learner.models.answers import AnswerSeries
 from privacy.wording import as_message
 
 
-def attempt_key(row: Round | TrainingRun | Stream | AnswerSeries, attempt: int, *, part: str = "") -> UUID:
+def attempt_key(
+    row: Round | TrainingRun | SharesReport | Stream | AnswerSeries, attempt: int, *, part: str = ""
+) -> UUID:
     """Return the idempotency key of one attempt: the next one draws new noise, so it pays anew."""
     return uuid5(NAMESPACE_URL, f"dpal:{row._meta.model_name}:{row.pk}:{attempt}:{part}")
 
@@ -41,3 +43,9 @@ EVALUATE_RELEASE_TASK: Final = "learner.tasks.evaluate_release_task"
 
 
 RUN_STREAM_TASK: Final = "learner.tasks.run_stream_task"
+
+
+MEASURE_SHARES: Final = as_message("count classes for their shares")
+
+
+MEASURE_SHARES_TASK: Final = "learner.tasks.measure_shares_task"

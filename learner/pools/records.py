@@ -41,6 +41,7 @@ from learner.pools.keys import attempt_key
 from learner.strategies.rows import OpenRows
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
+from privacy.accounting.shares import class_counts_event
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import can_pay, quota_of
 from privacy.wording import as_message
@@ -377,6 +378,55 @@ def coming_events(project: Project, blocks: Sequence[int], *, anew: bool = False
         events.append(event)
         before = event
     return events
+
+
+def further_reading(project: Project, *, block: int, cells: int, counted: int) -> SecretBlockEvent | None:
+    """Return noisy counts on a block as one more release of the project's series; None where it has no series.
+
+    Whatever the counts cost by themselves, the block is charged for one more release, so they may as well have its
+    whole epsilon.
+    """
+    before = _standing(project)
+    if before is None:
+        return None
+    counts = class_counts_event(before.series.epsilons[block - 1], cells=cells, counted=counted)
+    return SecretBlockEvent(before.series, counts, block, before.counted)
+
+
+def datasets_of_block(project: Project, block: Round) -> list[Dataset]:
+    """Return the uploads whose coins had fallen when the block was drawn: its sample is one of their records."""
+    drawn = pool_datasets(project).filter(secret_draws__isnull=False)
+    later = Round.objects.filter(project=project, block__gt=block.block or 0, started_at__isnull=False)
+    next_start = later.order_by("block").values_list("started_at", flat=True).first()
+    if next_start is not None:
+        drawn = drawn.filter(secret_draws__created_at__lt=next_start)
+    return list(drawn.distinct())
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRecords:
+    """Records of a secret block that are not emptied, by their rows in the stacked files of `datasets`.
+
+    `choices` holds the class agreed on, -1 where there is none.
+    """
+
+    rows: NDArray[np.int64]
+    places: NDArray[np.int64]
+    choices: NDArray[np.int64]
+
+
+def sampled_records(project: Project, block: Round, datasets: Sequence[Dataset]) -> SampledRecords:
+    """Return all records that a block asked about, with the places of their uploads."""
+    asked = Query.objects.filter(
+        project=project, round_number=block.number, record__dataset__in=datasets, record__emptied=False
+    ).order_by("pk")
+    found = integer_table(asked.values_list("pk", "record__dataset_id", "record__row_number"), columns=3)
+    agreed = Consensus.objects.filter(project=project, query__round_number=block.number, votes__gt=0)
+    known = dict(agreed.values_list("query_id", "choice"))
+    keys = np.array([dataset.pk for dataset in datasets], dtype=np.int64)
+    rows = _first_rows(datasets)(found[:, 1]) + found[:, 2]
+    choices = np.array([known.get(query, -1) for query in found[:, 0].tolist()], dtype=np.int64)
+    return SampledRecords(rows, np.searchsorted(keys, found[:, 1]), choices)
 
 
 def has_series(project: Project) -> bool:

@@ -19,9 +19,11 @@ from dpal import settings, statement
 from dpal.command_line import main
 from learner.releases import storage
 from learner.releases.services.described import described_release
+from learner.shares import services
 from privacy.ledger.auditor.statement import SIGNED_BEFORE, signature_of
 from privacy.ledger.keys import SiteKey
 from tests import learning
+from tests.db.learner.shares.test_services import released as with_two_models
 from tests.factories import make_account, make_project, make_user, open_records
 from tests.lakes import write_table
 
@@ -245,3 +247,18 @@ def test_words_about_classes_come_from_a_file_and_the_card_says_who_wrote_them(t
     assert f"Words about the classes: {source}." in described_release(project).card
     file.write_text("label,text\na,b\n")
     refused(manage("words", project.slug, str(file), "--source", source), "must name the columns class and example")
+
+
+def test_shares_are_asked_for_and_read_from_a_terminal(terminal_within):
+    project = with_two_models()
+    manager = terminal_within(project, Role.MANAGER, *Scope)
+    refused(manager("ask-shares", project.slug, "7", "--yes"), "There is no block 7 with a model")
+    assert manager("ask-shares", project.slug, "2", sent="n\n")[0] == 1
+    code, said = manager("ask-shares", project.slug, "2", "--yes")
+    assert code == 0
+    assert re.search(r"^epsilon \d+(\.\d+)? for intervals of about \d+\.\d points", said)
+    (report,) = project.shares_reports.all()
+    services.measure_shares(report_id=report.pk)
+    code, said = manager("shares", project.slug)
+    assert said.startswith("count 1, block 2, done\n")
+    assert len(said.splitlines()) == 1 + len(project.classes) + 1

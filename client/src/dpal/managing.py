@@ -30,6 +30,10 @@ def add_to(
         group.command(command.__name__)(with_site(command))
     none = "No channel points to a version yet; latest is the newest that is offered."
     group.command("channels")(with_site(shows(_channel_line, empty=none)(channels)))
+    group.command("shares")(
+        with_site(shows(_shares, empty="No shares were counted yet; see `dpal ask-shares`.")(shares))
+    )
+    group.command("ask-shares")(with_site(ask_shares))
     group.command("diff")(with_site(shows(_differences)(diff)))
     checked = click.option("--site", envvar="DPAL_SITE", help="Whose key is meant.")(key_option(audit))
 
@@ -96,6 +100,39 @@ def retire(project: str, version: int, reason: str, site: Site) -> None:
     """Take a VERSION of PROJECT back."""
     done = site.request("POST", f"projects/{quoted(project)}/models/{version}/retire", body={"reason": reason})
     click.echo(f"Version {done['version']} is {done['state']}.")
+
+
+@click.argument("project")
+def shares(project: str, site: Site) -> Iterator[Any]:
+    """Show shares of classes of PROJECT in percent with 95 % intervals, the newest first."""
+    return site.pages(f"projects/{quoted(project)}/shares")
+
+
+def _shares(one: Mapping[str, Any]) -> str:
+    lines = [f"count {one['number']}, block {one['block']}, {one['state']}"]
+    for row in one["shares"]:
+        moved = "  moved" if row["moved"] else ""
+        name = " ".join(filter(None, [row["group"], row["name"] or "(no agreed label)"]))
+        lines.append(f"  {name:30}  {row['percent']:6.1f}  {row['low']:.1f} to {row['high']:.1f}{moved}")
+    return "\n".join(lines)
+
+
+@click.argument("project")
+@click.argument("block", type=int)
+@click.option("--by", type=click.Choice(["whole", "upload", "month"]), default="whole", show_default=True)
+@click.option("--yes", is_flag=True, help="Do not ask whether the price is right.")
+def ask_shares(project: str, block: int, by: str, yes: bool, site: Site) -> None:
+    """Have classes of PROJECT counted on the labels of secret BLOCK, once the price is agreed to."""
+    path = f"projects/{quoted(project)}/shares"
+    offers = site.request("GET", f"{path}/offers?grouping={by}")
+    offer = next((one for one in offers if one["block"] == block), None)
+    if offer is None:
+        raise DpalError(f"There is no block {block} with a model.")
+    click.echo(f"epsilon {offer['epsilon']:.4g} for intervals of about {offer['width']:.1f} points on either side")
+    if not yes:
+        click.confirm("Ask?", abort=True)
+    done = site.request("POST", path, body={"block": block, "grouping": by})
+    click.echo(f"Count {done['number']} is {done['state']}.")
 
 
 @click.argument("project")

@@ -11,13 +11,13 @@ from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from annotation import access
-from annotation.models import Arrival, Consensus, Oracle, Project, Selection, WorkState
+from annotation.models import UNFINISHED, Arrival, Consensus, Oracle, Project, Selection, WorkState
 from annotation.questions.services import labels, queue
 from annotation.work.services import broker, jobs, looks
 from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
-from learner.errors import NothingToAsk, NothingWaits
-from learner.models import Round, Stream, TrainingRun
+from learner.errors import NothingToAsk, NothingWaits, SharesRefused
+from learner.models import Round, SharesReport, Stream, TrainingRun
 from learner.pools import answers, attempts, features, prices, records, selectors
 from learner.pools import stream_answers as stream_selectors
 from learner.pools.attempts import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
@@ -26,6 +26,7 @@ from learner.pools.keys import (
     CHECK_RELEASE_TASK,
     CHOOSE_QUESTIONS,
     EVALUATE_RELEASE_TASK,
+    MEASURE_SHARES_TASK,
     RUN_ROUND_TASK,
     RUN_STREAM_TASK,
     TRAIN_MODEL_TASK,
@@ -62,6 +63,9 @@ def advance_project(*, project_id: int) -> ProjectStatus:
         status = next_step.project_status(project)
         if status.step == Step.LABELLING and (block := records.open_block(project)) is not None:
             looks.look_at([project_id], at=block.closes_at)
+        if status.step == Step.TRAIN and _counts_shares(project):
+            # Both continue the series of secret blocks, and a step of it is paid for once.
+            return status
         if status.step in (Step.ASK, Step.TRAIN) and jobs.is_busy():
             # The next beat asks again; what waits already comes first.
             looks.look_at([project_id])
@@ -111,6 +115,8 @@ def advance_projects() -> None:
     _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
     runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
     _send_unless_waiting(TRAIN_MODEL_TASK, "run_id", [str(run_id) for run_id in runs])
+    reports = _unheld(SharesReport.objects.all()).values_list("pk", flat=True)
+    _send_unless_waiting(MEASURE_SHARES_TASK, "report_id", [str(report_id) for report_id in reports])
     if faults:
         raise faults[0]
 
@@ -165,7 +171,13 @@ def _start_round(project: Project) -> Round:
     return started
 
 
+def _counts_shares(project: Project) -> bool:
+    return SharesReport.objects.filter(project=project, state__in=UNFINISHED).exists()
+
+
 def _start_training(project: Project) -> TrainingRun:
+    if _counts_shares(project):
+        raise SharesRefused(as_message("Shares of classes are being counted; try again when they are there."))
     agreed = Consensus.objects.filter(project=project)
     newest = selectors.releases_of(project).first()
     counts = selectors.question_counts(project)

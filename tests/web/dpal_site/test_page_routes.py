@@ -66,6 +66,7 @@ ROUTES = {
     "annotation:survey": "survey_dataset",
     "annotation:undo": "undo_last",
     "annotation:write_back": "comment_on_assignment mark_comments_read",
+    "learner:shares": "ask_shares",
     "learner:channels": "move_channel roll_back_channel",
     "learner:endorse": "endorse_model",
     "learner:forget_now": "forget_contributor",
@@ -103,6 +104,7 @@ READING = {
     "annotation:statement_json": "get_statement",
     # The table of work is a list of its own.
     "learner:dashboard_csv": "list_dashboard_rows list_work",
+    "learner:shares_csv": "list_shares",
 }
 A_FILE = re.compile(r"\.(csv|json|md)$")
 # Buttons of a page that send one view another value each, and where its route takes the same.

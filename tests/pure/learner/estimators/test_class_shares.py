@@ -93,7 +93,8 @@ def test_noise_variance_is_that_of_draws():
 def test_public_sizes_say_when_the_model_helps():
     plan = SharesPlan(5000, 0.12, 50)
     assert plan.model_helps(*reversed(plan.split(2.0)))
-    assert not plan.model_helps(*reversed(plan.split(0.5)))
+    half = SharesPlan(3000, 0.5, 18)
+    assert not half.model_helps(*reversed(half.split(0.5)))
     assert not SharesPlan(5000, 0.12, 50, accuracy=0.0).model_helps(3.0, 0.3)
 
 

@@ -27,7 +27,7 @@ SHOWING = {
     " export_file statement_json limit_requests reported why question_image guideline_picture told_picture"
     " populations population population_statement",
     "learner": "overview standing next_step card dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
-    " forget plan_plot draft_plan_plot releases release accuracy_plot measure_plot release_file",
+    " forget plan_plot draft_plan_plot releases release accuracy_plot measure_plot release_file shares_csv",
 }
 
 

@@ -94,6 +94,7 @@ RESERVING = {
     "learner/rounds/services/loop.py": "by itself as declared; learner:retry_work",
     "learner/rounds/services/selection.py": "by itself as declared; learner:retry_work",
     "learner/rounds/services/streams.py": "api:post_records",
+    "learner/shares/services.py": "learner:shares api:ask_shares",
     "learner/rounds/services/training.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
 }
 RESERVES = r"(ledger\.reserve|attempts\.(reserve_attempt|pay_whole)|selection\.reserve_choice)\("

@@ -1,0 +1,78 @@
+"""The page of class shares: what was released, and what can be asked for at which price."""
+
+from dataclasses import astuple
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from annotation.budget.downloads import csv_response
+from annotation.budget.spending import table_csv
+from annotation.people.identity import person_of
+from annotation.work.polling import moving_page
+from learner.access import may_manage, project_of
+from learner.models import Grouping
+from learner.pools.selectors import version_number
+from learner.shares import selectors, services
+
+SHOWN = 10
+COLUMNS = (
+    *("count", "block", "group", "class", "percent", "low", "high"),
+    *("labels_alone", "labels_low", "labels_high", "model_alone", "moved"),
+)
+
+
+@login_required
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    project = project_of(request, slug)
+    if request.method == "POST":
+        if not may_manage(request, project):
+            raise PermissionDenied(_("Only a manager of the project can ask for shares."))
+        grouping, block = request.POST.get("grouping", ""), version_number(request.POST.get("block") or "")
+        if grouping not in Grouping or not block:
+            raise Http404
+        services.ask_shares(project=project, block=block, grouping=Grouping(grouping), actor=person_of(request))
+        messages.success(request, _("The records are being counted."))
+        return redirect("learner:shares", slug=slug)
+    grouping = Grouping(request.GET["by"]) if request.GET.get("by") in Grouping else Grouping.WHOLE
+    points = wanted_points(request.GET.get("points", ""))
+    reports = list(selectors.reports_of(project)[:SHOWN])
+    return moving_page(
+        request,
+        "learner/shares/shares.html",
+        [(report.number, report.state) for report in reports],
+        lambda: {
+            "project": project,
+            "reports": [(report, selectors.share_rows(report)) for report in reports],
+            "refusal": selectors.refusal(project),
+            "offers": selectors.offers(project, grouping=grouping),
+            "grouping": grouping,
+            "groupings": Grouping.choices,
+            "points": points,
+            "needs": selectors.needs(project, points=points) if points else [],
+            "may_ask": may_manage(request, project) and not selectors.is_busy(project),
+        },
+    )
+
+
+def wanted_points(typed: str) -> float | None:
+    """Return a half width in points, None where none was typed."""
+    try:
+        points = float(typed)
+    except ValueError:
+        return None
+    return points if 0 < points <= 50 else None
+
+
+@login_required
+def download(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    project = project_of(request, slug)
+    rows = (
+        (report.number, report.block.block, *astuple(row))
+        for report in selectors.reports_of(project)
+        for row in selectors.share_rows(report)
+    )
+    return csv_response(table_csv(COLUMNS, rows), name=f"{project.slug}-shares")
