@@ -1,5 +1,7 @@
 """Uploads, their records, and records posted one by one."""
 
+from collections.abc import Sequence
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -78,6 +80,8 @@ class Dataset(models.Model):
     again_agreed = ""
     # Whether an earlier upload of the project has the same bytes, where a page says so.
     repeats = False
+    # Other projects with the same file as a pool, where a page says so.
+    elsewhere: Sequence[Project] = ()
 
     class Meta:
         constraints = (
