@@ -33,7 +33,7 @@ def sent_by(page, *left_out: Any) -> dict[str, Any]:
     for part in page.context["parts"]:
         sent |= {f"{part['part']}-role-{place}": role for place, _name, role, _choices in part["columns"]}
         sent |= {f"value-{place}": name for place, _value, name, _count in part["values"]}
-        sent |= {f"{part['part']}-{name}": part["reading"].initial[name] for name in part["reading"].fields}
+        sent |= {f"{part['part']}-{name}": part["reading"].initial.get(name, "") for name in part["reading"].fields}
         sent[f"{part['part']}-written"] = "1"
     sent |= {"agreed": page.context["agreed"], "shown": "1"}
     return {name: "on" if value is True else value for name, value in sent.items()}
