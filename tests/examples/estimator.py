@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpal.recompute import PROGRAMS
+from dpal.recompute.transcript import Session, Tell, Transcript, Weights
 from learner.estimators.choice import PricedEstimator, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, public_start
@@ -16,14 +18,27 @@ from privacy.accounting.training import grid_slack, records_moved
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import random_source
+from privacy.mechanisms.session import Measurement, MeasuringSession
 
 GRID = 2.0**-30
+
+
+def noisy_means(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
+    """Add up the noisy differences of all batches; a site's own program is a module of `dpal.recompute`."""
+    weights = parameters["start"]
+    for asked in parameters["asked"]:
+        weights = weights + parameters["pace"] * session.ask("difference")[None] / asked
+    return Weights(weights[:, :-1], weights[:, -1] * parameters["intercept_scaling"])
+
+
+PROGRAMS["noisy_means"] = noisy_means
 
 
 class NoisyMeans(StreamingLinearClassifier):
     """Add up, with noise, the difference of two classes in each batch."""
 
     fit_intercept = True
+    program = "noisy_means"
 
     def __init__(
         self,
@@ -53,6 +68,16 @@ class NoisyMeans(StreamingLinearClassifier):
     def _begin(self, n_features: int, classes: NDArray[Any]) -> None:
         super()._begin(n_features, classes)
         self._take(np.zeros((1, n_features + 1)))
+        self.begin_version()
+
+    def begin_version(self) -> Self:
+        self._start, self._asked, self._record = self.weights_, [], []
+        return self
+
+    @property
+    def transcript_(self) -> Transcript:  # type: ignore[override]  # made from the record
+        public = {"start": self._start, "asked": self._asked, "pace": self.pace}
+        return Transcript(self.program, public | {"intercept_scaling": self.intercept_scaling}, tuple(self._record))
 
     def _take(self, weights: NDArray[np.float64]) -> None:
         self.weights_ = weights
@@ -63,16 +88,19 @@ class NoisyMeans(StreamingLinearClassifier):
         self.start(n_features)
         weights, offsets = public_start(coef, intercept, shape=(1, n_features))
         self._take(np.column_stack([weights, offsets / self.intercept_scaling]))
-        return self
+        return self.begin_version()
 
     def state(self) -> dict[str, Any]:
-        kept = {"updates": self.updates_, "simulated": self.simulated_}
+        kept = {"updates": self.updates_, "simulated": self.simulated_, "transcript": self.transcript_.to_json()}
         return kept | {"weights": self.weights_.tolist(), "classes": self.classes_.tolist()}
 
     def resume(self, state: Mapping[str, Any]) -> Self:
         weights = np.array(state["weights"])
         self._begin(weights.shape[1] - 1, np.array(state["classes"]))
         self._take(weights)
+        transcript = Transcript.from_json(state["transcript"])
+        self._start, self._asked = transcript.parameters["start"], transcript.parameters["asked"]
+        self._record = [Measurement(*answer) for answer in transcript.answers]
         self.updates_ = state["updates"]
         self.simulated_ = state["simulated"] or self._source.simulated
         return self
@@ -91,13 +119,20 @@ class NoisyMeans(StreamingLinearClassifier):
         event = self.privacy_event_
         assert isinstance(event, MinibatchSgdEvent)
         for batch in batches[len(batches) - new :]:
-            signed = self._with_constant(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
-            total = np.rint(signed / GRID).sum(axis=0) * GRID
-            noisy = EuclideanNoise(event.noise_scale).release(total, grid=GRID, rng=self._source)
-            step = self.pace * noisy[None] / batch.asked
-            self._take(self.weights_ + step)
+            # Rows answer this query alone, and the transcript keeps its answer.
+            session = MeasuringSession({"difference": lambda batch=batch: self._difference(batch, event)})
+            noisy = session.ask("difference")
+            self._record += session.record
+            self._asked = [*self._asked, batch.asked]
+            self._take(self.weights_ + self.pace * noisy[None] / batch.asked)
             self.updates_ += 1
         return self
+
+    def _difference(self, batch: AnsweredBatch, event: MinibatchSgdEvent) -> Measurement:
+        signed = self._with_constant(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
+        total = np.rint(signed / GRID).sum(axis=0) * GRID
+        noisy = EuclideanNoise(event.noise_scale).release(total, grid=GRID, rng=self._source)
+        return Measurement("difference", event.norm_bound, event.noise_scale, noisy)
 
 
 @dataclass(frozen=True)

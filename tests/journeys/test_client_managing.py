@@ -89,7 +89,7 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     (told,) = json.loads(engineer("channels", slug, "--json")[1])
     assert (told["channel"], told["version"], told["reason"]) == ("stable", 2, "better")
     assert json.loads(manager("state", slug, "--json")[1])["slug"] == slug
-    refused(engineer("move", slug, "stable", "1", "--reason", "r"), "or you have no part in it")
+    refused(engineer("move", slug, "stable", "1", "--reason", "r"), "one of these roles in the project: manager")
     refused(manager("move", slug, "latest", "1", "--reason", "r"), "not latest or main")
     said = engineer("predict", slug, "--version", "stable", sent="a pear\n")
     assert said[1].strip() in ("fruit", "tool")
@@ -189,7 +189,7 @@ def test_a_team_is_invited_and_a_project_run_from_a_terminal(terminal_within, tm
     assert code == 0
     assert re.fullmatch(r"http://\S+/join/\S+/\n", link), link
     assert (project.invitations.get().note, project.invitations.get().maximum_uses) == ("the agency", 3)
-    refused(annotator("invite", slug, "manager"), "or you have no part in it")
+    refused(annotator("invite", slug, "manager"), "one of these roles in the project: manager")
     listed = manager("people", slug)[1]
     assert [line.split()[1:3] for line in listed.splitlines()].count(["manager", "0"]) == 3, listed
 
@@ -216,7 +216,7 @@ def test_a_team_is_invited_and_a_project_run_from_a_terminal(terminal_within, tm
 
     assert manager("state", slug) == (0, "active\n")
     assert manager("state", slug, "paused") == (0, "paused\n")
-    refused(annotator("state", slug, "active"), "or you have no part in it")
+    refused(annotator("state", slug, "active"), "one of these roles in the project: manager")
     assert manager("state", slug, "active") == (0, "active\n")
 
     monkeypatch.setattr(site_settings, "POOL_SOURCES", [tmp_path.as_uri()])

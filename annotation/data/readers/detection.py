@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, BinaryIO
 
 from annotation.data.readers.guessing import CONTRIBUTOR_NAMES, LABEL_NAMES, PIXEL_NAMES, TEXT_NAMES, plain_name
-from annotation.data.readers.images import is_image_entry, picture_of, upright_image
+from annotation.data.readers.images import image_content, is_image_entry, picture_of, upright_image
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.shapes import shape_of
 from annotation.errors import InvalidUpload
@@ -375,11 +375,11 @@ def look_at_images(file: BinaryIO, *, most: int) -> Iterator[Answer]:
     folders = [PurePosixPath(entry.filename).parent.name for entry in entries]
     for entry in islice(entries, most):
         try:
-            with archive.open(entry) as stream, upright_image(stream.read(HEAD_BYTES * 32)) as image:
+            with upright_image(image_content(archive, entry)) as image:
                 size = size if any(size) else (image.height, image.width)
                 image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
                 thumbnails.append(picture_of(image).content)
-        except (BadCell, zipfile.BadZipFile, RuntimeError, OSError):
+        except BadCell:
             continue
     if not thumbnails:
         raise InvalidUpload("file: the zip archive holds no PNG, JPEG or WebP images")

@@ -311,7 +311,7 @@ def read_images(
             continue
         try:
             values, picture = read_image(
-                _content(archive, entry), height=height, width=width, colour=colour, keep_picture=keeps
+                image_content(archive, entry), height=height, width=width, colour=colour, keep_picture=keeps
             )
         except BadCell as error:
             bad.append((line, message_of(str(error)).as_json()))
@@ -327,7 +327,7 @@ def read_images(
     yield {"line": len(entries), "images": images, "bad": bad}, bytes(pixels + pictures)
 
 
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def image_content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     name = PureWindowsPath(entry.filename)  # reads both kinds of slash
     if name.anchor or ".." in name.parts:
         raise BadCell(BAD_NAME)

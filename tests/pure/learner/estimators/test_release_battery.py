@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from dpal.recompute import recompute
+from dpal.recompute.transcript import Transcript
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.running_sums import RunningSums
@@ -137,9 +139,17 @@ def test_the_two_sources_share_an_interface_and_only_one_is_a_simulation():
     assert not issubclass(SimulationRandom, SecureRandom)
 
 
+def test_weights_are_recomputed_from_the_transcript_alone(make, n_classes):
+    fitted = make(classes=list(range(n_classes))).fit(*records(n_classes))
+    again = recompute(Transcript.from_json(fitted.transcript_.to_json()))
+    assert np.array_equal(again.coef, fitted.coef_)
+    assert np.array_equal(again.intercept, fitted.intercept_)
+
+
 # What any further estimator of a pool is held to, made from its declaration (`test_new_estimator.py`).
 BATTERY = (
     test_secure_noise_can_be_released_and_a_seed_never,
     test_classes_are_declared_and_never_learned,
     test_probabilities_are_computed_from_released_weights_alone,
+    test_weights_are_recomputed_from_the_transcript_alone,
 )

@@ -85,7 +85,7 @@ def test_what_lies_outside_the_log_is_declared_with_a_reason() -> None:
     outside = {name for name in names if not name.startswith(tuple(NOTED_APPS))}
     assert {name for name in outside if not name.startswith(tuple(UNNOTED_ELSEWHERE))} == set()
     assert [begin for begin in UNNOTED_ELSEWHERE if not any(name.startswith(begin) for name in outside)] == []
-    known = {name for name in names if name.startswith(("annotation:", "learner:", "operations:"))}
+    known = {name for name in names if name.startswith(("annotation:", "learner:", "operations:", "language_models:"))}
     assert {name for name in UNNOTED if not name.startswith("api:")} <= known
 
 
