@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from dpal.recompute.sums import NoisySums
+from dpal.recompute.sums import NoisySums, released_sums
 from dpal.recompute.transcript import Weights
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
@@ -31,6 +31,7 @@ from privacy.accounting.training import records_moved
 from privacy.evidence import audit, gaussian_audit, one_by_one
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import RandomSource, SecureRandom, random_source
+from privacy.mechanisms.session import MeasuringSession
 
 # What is charged for all canaries together, as epsilon or as a ratio of sensitivity to Gaussian noise.
 LOSS = 2.0
@@ -191,7 +192,8 @@ def running_stage(estimator: RunningSums) -> CanaryStage:
     def output(present: bool) -> float:
         batches, total = [(rows[: records * present], labels[: records * present])], 0.0
         for part in event.coefficients:
-            total += part / PARTS * weighed(copy._release(batches))
+            session = MeasuringSession(copy._release_queries(batches))
+            total += part / PARTS * weighed(released_sums(copy._parameters(), session))
             batches.append((rows[:0], labels[:0]))
         return total
 

@@ -52,7 +52,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 167
+ROUTES = 170
 # Routes are taken in so many parts, of which an ordinary run asks one what is made up.
 PARTS = 8
 # Routes that the scope for reading projects opens.

@@ -57,6 +57,7 @@ FREE = """
     annotation:revoke_token annotation:second_manager annotation:set_pause annotation:settings annotation:settle
     annotation:skip annotation:submit annotation:survey annotation:take_group_role annotation:tokens annotation:undo
     annotation:review annotation:undo_review api:claim_review api:decide_review api:undo_review
+    language_models:draft_for_opening language_models:draft_for_project language_models:words_draft api:draft_words
     api:connect_platform api:disconnect_platform api:open_study api:change_study
     api:decide_participation api:give_bonuses api:settle_bonuses
     api:add_member api:ask_for_population_manager api:decide_wish api:give_group_role api:make_crowd_link

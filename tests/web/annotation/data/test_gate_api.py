@@ -33,7 +33,7 @@ def test_after_a_gate_that_failed(project, dataset, manager):
     assert (dear.status_code, dear.json()["parameters"]) == (422, {"epsilon": pytest.approx(price.epsilon, rel=1e-5)})
     engineer = make_user()
     add_members(project, engineer, role=Role.ENGINEER)
-    assert Program(engineer, project)("POST", path, {}).status_code == 404
+    assert Program(engineer, project)("POST", path, {}).status_code == 403
     other = make_user()
     assert Program(other, learning.open_crowd(other))("POST", path, {}).status_code == 404
     assert Job.objects.filter(kind="gate").count() == 1

@@ -21,10 +21,11 @@ from annotation.questions.services import labels, queue
 from annotation.review import selectors as browsing
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import browser_of
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records, receive_upload
 from tests.markup import tight
 from tests.web.annotation.questions.test_label_types import _compared as compared
-from tests.web.annotation.questions.test_label_types import answer, logged_in
+from tests.web.annotation.questions.test_label_types import answer
 
 pytestmark = pytest.mark.django_db
 GENRES = ["drama", "comedy", "a, b", "war"]
@@ -52,7 +53,7 @@ class TestSeveral:
         (person,) = make_annotators(project, 1)
         open_records(project, 1)
         held = queue.claim_next(project=project, user=person)
-        again = logged_in(person).post(reverse("annotation:submit", args=(held.pk,)), sent)
+        again = browser_of(person).post(reverse("annotation:submit", args=(held.pk,)), sent)
         assert again.status_code == 422
         assert said in again.content.decode()
         ticked = [place for place in sent.get("choice", []) if place in "0123"]
@@ -64,7 +65,7 @@ class TestSeveral:
         (person,) = make_annotators(project, 1)
         open_records(project, 1)
         held = queue.claim_next(project=project, user=person)
-        web = logged_in(person)
+        web = browser_of(person)
         assert 'name="none"' not in web.get(reverse("annotation:label", args=(project.slug,))).content.decode()
         again = web.post(reverse("annotation:submit", args=(held.pk,)), {"none": "1"})
         assert "Choose at least one of the classes." in again.content.decode()
@@ -73,12 +74,12 @@ class TestSeveral:
         project = open_several(classes=[f"class {number}" for number in range(1000)], labels_per_record=6)
         (person,) = make_annotators(project, 1)
         open_records(project, 1)
-        html = tight(logged_in(person).get(reverse("annotation:label", args=(project.slug,))).content.decode())
+        html = tight(browser_of(person).get(reverse("annotation:label", args=(project.slug,))).content.decode())
         assert 'id="find"' in html
         assert 'id="chosen"' in html
         assert html[html.index("<noscript>") :].count('type="checkbox" name="choice"') == 1000
         held = Assignment.objects.get()
-        logged_in(person).post(reverse("annotation:submit", args=(held.pk,)), {"choice": ["5", "999", "61"]})
+        browser_of(person).post(reverse("annotation:submit", args=(held.pk,)), {"choice": ["5", "999", "61"]})
         assert Label.objects.get().choice == number_of([5, 61, 999])
 
     def test_each_class_has_its_majority(self):
@@ -94,7 +95,7 @@ class TestSeveral:
         answer(project, [number_of([0]), number_of([3])])
         assert Query.objects.get().state == QueryState.DISPUTED
         add_members(project, project.created_by, role=Role.MANAGER)
-        web = logged_in(project.created_by)
+        web = browser_of(project.created_by)
         page = tight(web.get(reverse("annotation:review", args=(project.slug,))).content.decode())
         assert page.count('type="checkbox" name="choice"') == 5
         settle = reverse("annotation:settle", args=(project.slug, Query.objects.get().pk))
@@ -108,7 +109,7 @@ class TestSeveral:
         (person,) = make_annotators(project, 1)
         (query,) = open_records(project, 1)
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=number_of([0, 2]))
-        web = logged_in(person)
+        web = browser_of(person)
         page = tight(web.get(reverse("annotation:own_answers", args=(project.slug,))).content.decode())
         assert "drama, a, b" in page
         assert page.count("checked") == 2
@@ -175,7 +176,7 @@ class TestSeveral:
         assert gold.add_public_checks(project=project, dataset=dataset, owner=project.created_by, most=5) == 1
         assert GoldQuery.objects.get().choice == number_of([0, 3])
         add_members(project, project.created_by, role=Role.MANAGER)
-        page = logged_in(project.created_by).get(reverse("annotation:checks", args=(project.slug,))).content.decode()
+        page = browser_of(project.created_by).get(reverse("annotation:checks", args=(project.slug,))).content.decode()
         assert "drama, war" in page
 
     def test_agreement_counts_what_sets_share(self):
@@ -188,7 +189,7 @@ class TestSeveral:
         assert near.alpha > far.alpha
         assert near.method == "majority"
         add_members(near.project, near.project.created_by, role=Role.MANAGER)
-        page = logged_in(near.project.created_by).get(reverse("annotation:quality", args=(near.project.slug,)))
+        page = browser_of(near.project.created_by).get(reverse("annotation:quality", args=(near.project.slug,)))
         assert "MASI distance of sets" in page.content.decode()
         assert "dawid_skene" not in page.content.decode()
 

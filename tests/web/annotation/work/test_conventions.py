@@ -90,7 +90,7 @@ def test_files_in_parts_and_predictions(project, settings):
         assert "apple" not in detail
     stranger, annotator = Client(), client_of(project, Role.ANNOTATOR)
     problem(stranger.post(f"{base}/1/predict", said, content_type="application/json"), 401)
-    problem(annotator.post(f"{base}/1/predict", said, content_type="application/json"), 404)
+    problem(annotator.post(f"{base}/1/predict", said, content_type="application/json"), 403)
     versions.retire_release(release=release, reason="wrong guidelines")
     retired = engineer.post(f"{base}/1/predict", said, content_type="application/json")
     assert "retired" in retired["Warning"]
