@@ -17,7 +17,7 @@ from learner.shares import selectors, services
 router = RoomRouter()
 
 
-class ShareOut(Answer, reads=Reads.RELEASED):
+class ClassShareOut(Answer, reads=Reads.RELEASED):
     """A class in a group, in percent with a 95 % interval; an empty name stands for records without a label."""
 
     group: str
@@ -41,7 +41,7 @@ class SharesOut(Answer, reads=Reads.SETTINGS):
     grouping: str
     state: str
     asked_at: Moment = Field(validation_alias="created_at")
-    shares: list[ShareOut]
+    shares: list[ClassShareOut]
 
     @staticmethod
     def resolve_shares(report: SharesReport) -> list[selectors.ShareRow]:
