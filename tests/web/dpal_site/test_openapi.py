@@ -33,10 +33,11 @@ from annotation.review import services as decisions
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal_site.wsgi import application
-from learner.models import Round, TrainingRun
+from learner.models import Round, SharesReport, TrainingRun
 from learner.releases.services import channels
 from tests import learning, streaming, studies
 from tests.counting import new_counter
+from tests.db.learner.shares.test_services import released
 from tests.factories import (
     a_png,
     make_project,
@@ -114,6 +115,7 @@ class Waiting:
     gated: Any
     secret: Any
     few: Any
+    counted: Any
 
     @classmethod
     def opened(cls, person: Any) -> "Waiting":
@@ -129,14 +131,17 @@ class Waiting:
         learning.work_off(few)
         learning.label_everything(few, make_user())
         learning.work_off(few)
-        return cls(stuck, gated, secret, few)
+        counted = released(owner=person)
+        return cls(stuck, gated, secret, few, counted)
 
     def projects(self, path: str) -> dict[str, Any]:
         if path.endswith("/block/close"):
             Round.objects.filter(project=self.secret).update(closes_at=Now() + timedelta(days=1))
         if path.endswith("/trainings"):
             TrainingRun.objects.filter(project=self.few).delete()
-        return {"/retry": self.stuck, "/cancel": self.stuck, "/gate": self.gated} | {
+        if path.endswith("/shares"):
+            SharesReport.objects.filter(project=self.counted).delete()
+        return {"/shares": self.counted, "/retry": self.stuck, "/cancel": self.stuck, "/gate": self.gated} | {
             "/block/close": self.secret,
             "/trainings": self.few,
         }
@@ -359,6 +364,7 @@ class Site:
             "/datasets": {"file": b"text\nhello\n", "text_column": "text"},
             "/records": {"records": streaming.rows(2, seed=1)},
             "/questions/changes": {"action": "set_aside", "questions": [1]},
+            "/shares": {"block": 2},
             "/label": {"choice": 0},
             "/skip": {"reason": "blurred"},
             "/assignments/{assignment_id}/comments": {"text": "blurred"},
@@ -491,7 +497,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
     names = {one.name for one in operation.iter_parameters()}
     if "Idempotency-Key" in names:
         return {"headers": {"Idempotency-Key": "x" * 201}}
-    for name in ("limit", "format", "kind", "size", "records", "flag", "unread"):
+    for name in ("limit", "format", "kind", "size", "records", "flag", "unread", "grouping"):
         if name in names:
             return {"query": {name: "no such"}}
     if operation.body:
@@ -541,7 +547,7 @@ def test_every_answer_of_every_route_is_as_described(site, settings, in_turn):
         told = {int(status) for status in operation.responses.status_codes}
         for status, wrong in (({422}, not_fitting(operation)), ({404}, leading_nowhere(operation))):
             if status <= told:
-                assert {site.ask(site.sound(operation), **wrong)} == status
+                assert {site.ask(site.sound(operation), **wrong)} == status, operation.label
         if 429 in tried:
             settings.API_REQUESTS_PER_MINUTE = 0
             assert site.ask(site.sound(operation)) == 429

@@ -24,10 +24,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 QUIET = {"training_epsilon": 60.0, "pool_epsilon": 400.0, "maximum_releases": None}
 
 
-def released(version: int = 2, **settings):
-    project = learning.open_secret(make_user("manager"), **(QUIET | settings))
+def released(version: int = 2, owner=None, **settings):
+    project = learning.open_secret(owner or make_user("manager"), **(QUIET | settings))
     learning.fill_trusted(project)
-    learning.run_to_release(project, make_user("ann"), version=version)
+    learning.run_to_release(project, make_user(), version=version)
     # A model that is right on public examples is worth asking.
     rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(10, seed=9)]
     other = learning.upload(project, rows, ["text", "label"], role="public_test")
