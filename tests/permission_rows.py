@@ -166,7 +166,8 @@ PAGES = {
     "learner:retire": ONLY_MANAGERS,
     "learner:release_file": INSIDE,
     "learner:channels": MANAGERS,
-    "learner:shares": INSIDE,
+    # An engineer reads and cannot ask; the project of the scene has no block to ask about.
+    "learner:shares": "L - - +x +- - - -",
     "learner:shares_csv": INSIDE,
     "language_models:draft_for_opening": "Lxxxx-xx",
     "language_models:draft_for_project": MANAGERS,

@@ -71,7 +71,9 @@ class NoisyMeans(StreamingLinearClassifier):
         self.begin_version()
 
     def begin_version(self) -> Self:
-        self._start, self._asked, self._record = self.weights_, [], []
+        self._start = self.weights_
+        self._asked: list[int] = []
+        self._record: list[Measurement] = []
         return self
 
     @property
