@@ -22,7 +22,7 @@ from dpal_site.accountability import is_page
 from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.permission_rows import PAGES
-from tests.permission_scene import PEOPLE, Scene, named_patterns, undone
+from tests.permission_scene import PEOPLE, Scene, as_letters, named_patterns, undone
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITES = re.compile(r'(?:INSERT INTO|UPDATE|DELETE FROM)\s+"?((?:annotation|learner|privacy)_\w+)')
@@ -50,7 +50,7 @@ def test_what_writes_leaves_a_sentence_or_is_declared() -> None:
     for name, pattern in named_patterns(get_resolver().url_patterns):
         if name not in PAGES or "+" not in PAGES[name]:
             continue
-        person = PEOPLE[PAGES[name].index("+")]
+        person = next(one for one, known in zip(PEOPLE, as_letters(PAGES[name]), strict=True) if "+" in known)
         address = scene.address(name, pattern, person)
         if tables := written(partial(clients[person].get, address)):
             looking[name] = tables
