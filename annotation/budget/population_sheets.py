@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from annotation.budget import presenters
 from annotation.budget.lines import Line, newest_lines
-from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
+from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words, guess_words
 from annotation.models import Project
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.services import limits
@@ -208,17 +208,7 @@ def _forecast(quota: BudgetAccount, project: Project | None) -> str:
 def _promise(now: Guarantee) -> str:
     limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
     if now.unit == "contributor":
-        return (
-            _(
-                "Whatever happens in all its projects together, nobody they protect from can tell much better than by "
-                "guessing whether any one person is among the contributors: ε %(epsilon)s, δ %(delta)s."
-            )
-            % limits
-        )
-    return (
-        _(
-            "Whatever happens in all its projects together, nobody they protect from can tell much better than by "
-            "guessing whether any one record is among theirs: ε %(epsilon)s, δ %(delta)s."
-        )
-        % limits
-    )
+        sentence = _("Protects whether a person is in any of these projects: ε %(epsilon)s, δ %(delta)s.")
+    else:
+        sentence = _("Protects whether a record is in any of these projects: ε %(epsilon)s, δ %(delta)s.")
+    return f"{sentence % limits} {guess_words(now.epsilon_limit, now.delta_limit)}"

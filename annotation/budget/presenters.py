@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.budget.lines import Line, newest_lines
 from annotation.budget.spending import SpendingTable, spending_tables
-from annotation.budget.words import delta_words, epsilon_words
+from annotation.budget.words import delta_words, epsilon_words, guess_words
 from annotation.models import Dataset, DatasetState, Oracle, PrivacyUnit, Project
 from privacy.ledger.models import AccountAdjacency, AccountUnit, BudgetAccount
 from privacy.ledger.selectors import (
@@ -135,13 +135,10 @@ def account_title(project: Project, account: BudgetAccount) -> str:
 
 def _start_promise(now: Guarantee) -> str:
     limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
-    return (
-        _(
-            "From the questions and the models nobody can tell much better than by guessing whether any one record is "
-            "among the private examples that started the first model: ε %(epsilon)s, δ %(delta)s."
-        )
-        % limits
+    sentence = _(
+        "Protects whether a record is among the private examples of the first model: ε %(epsilon)s, δ %(delta)s."
     )
+    return f"{sentence % limits} {guess_words(now.epsilon_limit, now.delta_limit)}"
 
 
 def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
@@ -150,20 +147,20 @@ def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
         return _answers_promise(now)
     if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
         sentence = _(
-            "Whatever happens in this project, neither an annotator nor anybody with a model can tell much better than "
-            "by guessing whether any one contributor is in the pool: ε %(epsilon)s, δ %(delta)s."
+            "Protects whether a person is in the pool from annotators and anyone with a model: ε %(epsilon)s, "
+            "δ %(delta)s."
         )
     elif project.oracle == Oracle.CROWD:
         sentence = _(
-            "Whatever happens in this project, neither an annotator nor anybody with a model can tell much better than "
-            "by guessing whether any one record is in the pool: ε %(epsilon)s, δ %(delta)s."
+            "Protects whether a record is in the pool from annotators and anyone with a model: ε %(epsilon)s, "
+            "δ %(delta)s."
         )
     else:
         sentence = _(
-            "Whatever happens in this project, nobody but its annotators and managers can tell much better than by "
-            "guessing whether any one record is in the pool: ε %(epsilon)s, δ %(delta)s."
+            "Protects whether a record is in the pool from anyone but annotators and managers: ε %(epsilon)s, "
+            "δ %(delta)s."
         )
-    return sentence % limits
+    return f"{sentence % limits} {guess_words(now.epsilon_limit, now.delta_limit)}"
 
 
 def open_answers_words(project: Project) -> str:

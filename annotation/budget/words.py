@@ -228,10 +228,10 @@ def say_consequences(form: forms.Form, *, delta: float) -> None:
     """Have the card of each named limit in a form's `level` say its guidance and what it means at this delta."""
     widget = form.fields["level"].widget
     assert isinstance(widget, ChoiceCards)
-    widget.consequences = {level.key: f"{level.guidance} {_guess(level.epsilon, delta)}" for level in LEVELS}
+    widget.consequences = {level.key: f"{level.guidance} {guess_words(level.epsilon, delta)}" for level in LEVELS}
 
 
-def _guess(epsilon: float, delta: float) -> str:
+def guess_words(epsilon: float, delta: float) -> str:
     right = _percent_words(reading(epsilon, delta).right)
     return gettext("An attacker guesses right at most %(right)s %% of the time (50 %% is pure chance).") % {
         "right": right
