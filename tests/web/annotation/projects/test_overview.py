@@ -132,7 +132,7 @@ def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Pr
     assert "has a private start already" in str(again.context["form"].errors)
     page = client.get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
     assert "Account of the private start" in page
-    assert "among the private examples that started the first model" in page
+    assert "among the private examples of the first model" in page
     # Counting it whole would be a look nobody paid for.
     Dataset.objects.update(state="ready")
     survey = reverse("annotation:survey", args=[crowd.slug, stored.pk])
