@@ -68,7 +68,7 @@ class WordsDraft(NumberedModel):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether a worker that had it is gone."""
+        """Whether its worker has ended without a result."""
         return self.ended_at is None and timezone.now() - self.created_at > LONGEST_DRAFTING
 
     @property

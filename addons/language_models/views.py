@@ -115,7 +115,7 @@ def words_draft(request: HttpRequest, words_id: UUID) -> HttpResponse:
 
 
 def _accept(request: HttpRequest, draft: WordsDraft, accepted: list[str]) -> None:
-    """Put accepted lines behind those there are; the source of both is told."""
+    """Append accepted lines to the words about the classes and record their source."""
     person = person_of(request)
     source = drafting.source_of(draft, editor=person, accepted=accepted)
     if draft.project is not None:

@@ -38,7 +38,7 @@ def uploads_of(project: Project) -> QuerySet[Dataset]:
 def same_files_elsewhere(project: Project, person: Person) -> dict[str, list[Project]]:
     """Return by digest of a pool's file the person's other projects that hold it and do not share a budget with this.
 
-    Projects that the person does not manage are left out: nobody learns from here what others have uploaded.
+    Projects that the person does not manage are left out, so uploads of other teams stay unknown.
     """
     pools = Dataset.objects.filter(role=DatasetRole.POOL).exclude(upload_digest="")
     mine = projects_of(person, roles=(Role.MANAGER,)).exclude(pk=project.pk)
