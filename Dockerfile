@@ -3,11 +3,14 @@ FROM python:3.11.17-slim-bookworm@sha256:2333bd330d12de02514770b3585cad313644316
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 # Set, the image has Java and the extra `spark` as well, 650 MB.
 ARG SPARK=
+# Set, it has the extra `multilingual`, 33 MB.
+ARG MULTILINGUAL=
 WORKDIR /build
-COPY requirements.runtime.lock.txt requirements.spark.lock.txt ./
+COPY requirements.runtime.lock.txt requirements.spark.lock.txt requirements.multilingual.lock.txt ./
 RUN python -m venv /opt/dpal \
     && /opt/dpal/bin/pip install --quiet --require-hashes --requirement requirements.runtime.lock.txt \
         ${SPARK:+--requirement requirements.spark.lock.txt} \
+        ${MULTILINGUAL:+--requirement requirements.multilingual.lock.txt} \
     && /opt/dpal/bin/pip uninstall --quiet --yes pip setuptools \
     && find /opt/dpal -type d \( -name tests -o -name test \) -prune -exec rm -rf {} +
 

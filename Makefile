@@ -91,14 +91,15 @@ docs: setup ## build the manual as pages into var/docs
 	@var/docs-venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs var/docs
 	@echo "The manual is in var/docs/index.html."
 
-evidence: evidence-audits evidence-faults ## both of the next two
+evidence: evidence-audits evidence-faults ## both of the next two; PART=2/6, RESUME=1 goes on where an earlier run stopped
+
+EVIDENCE = EVIDENCE_FILE=$(EVIDENCE_FILE) DPAL_EVIDENCE_PART=$(PART) DPAL_EVIDENCE_RESUME=$(RESUME) $(PYTHON) -m pytest -p tests.evidence.report
 
 evidence-audits: setup ## audit every mechanism with 20 times the trials of `make test`
-	@EVIDENCE_FILE=$(EVIDENCE_FILE) DPAL_EVIDENCE_TRIALS=$${DPAL_EVIDENCE_TRIALS:-20} $(PYTHON) -m pytest -p tests.evidence.report tests/statistical tests/evidence/test_sniper.py -n $(JOBS) $(ARGS)
+	@DPAL_EVIDENCE_TRIALS=$${DPAL_EVIDENCE_TRIALS:-20} $(EVIDENCE) tests/statistical tests/evidence/test_sniper.py -n $(JOBS) $(ARGS)
 
-evidence-faults: setup ## plant faults that tests must notice; PART=2/6, RESUME=1 goes on where an earlier run stopped
-	@EVIDENCE_FILE=$(EVIDENCE_FILE) DPAL_EVIDENCE_PART=$(PART) DPAL_EVIDENCE_RESUME=$(RESUME) \
-		$(PYTHON) -m pytest -p tests.evidence.report tests/evidence --ignore tests/evidence/test_sniper.py -n $(JOBS) --dist loadgroup $(ARGS)
+evidence-faults: setup ## plant faults that tests must notice
+	@$(EVIDENCE) tests/evidence --ignore tests/evidence/test_sniper.py -n $(JOBS) --dist loadgroup $(ARGS)
 
 fuzz: setup ## every parser, page and API route with 50 times the examples of `make test`, drawn anew; FUZZ=500
 	@DPAL_FUZZ=$(or $(FUZZ),50) $(PYTHON) -m pytest tests/pure/annotation/data/readers/test_fuzz_parsers.py \

@@ -13,10 +13,7 @@ READING = ("GET", "HEAD", "OPTIONS")
 
 
 def managed_project(request: HttpRequest, slug: str, *, closed_too: bool = False) -> Project:
-    """Return the project if the person manages it; else it does not exist for them.
-
-    An archived or deleted one can only be read, but by what is there for such projects (`closed_too`).
-    """
+    """Return the project if the person manages it; else 404. Closed ones are found with `closed_too` alone."""
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
     if request.method not in READING and not closed_too:
         refuse_if_closed(project)
@@ -30,6 +27,6 @@ def may_open(request: HttpRequest) -> bool:
 
 def refuse_if_closed(project: Project) -> None:
     if project.state == ProjectState.DELETED:
-        raise ProjectClosed("This project is deleted; what is left of it can only be read.")
+        raise ProjectClosed("This project is deleted and read-only.")
     if project.state == ProjectState.ARCHIVED:
-        raise ProjectClosed("This project is archived and can only be read. A manager can take it out of the archive.")
+        raise ProjectClosed("This project is archived and read-only. A manager can restore it.")

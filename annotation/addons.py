@@ -1,6 +1,6 @@
 """Base class of the configuration of an add-on, and what an add-on may add to the core."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from django.apps import AppConfig
@@ -16,17 +16,17 @@ class AddonConfig(AppConfig):
 
     # Templates to include, by the place in a page of the core; see the tag `addon_panels`.
     panels: ClassVar[Mapping[str, str]] = {}
-    # What the log says of its pages and routes, and of the numbers in their addresses.
-    sentences: ClassVar[Mapping[str, str | Promise]] = {}
+    # Sentences of the activity log with their pages and routes, and names of the numbers in their addresses.
+    actions: ClassVar[Sequence[tuple[str | Promise, str]]] = ()
     numbers: ClassVar[Mapping[str, str | Promise]] = {}
 
     def ready(self) -> None:
-        from annotation.budget.action_words import NUMBERS, SENTENCES  # noqa: PLC0415 - tables are known by now
+        from annotation.budget.action_words import NUMBERS, SENTENCES, by_action  # noqa: PLC0415 - tables are known by now
         from annotation.templatetags.addons import PANELS  # noqa: PLC0415 - as above
         from annotation.work.services.history import NOTED_APPS  # noqa: PLC0415 - tables are known by now
 
         for place, template in self.panels.items():
             PANELS.setdefault(place, []).append(template)
-        SENTENCES.update(self.sentences)
+        SENTENCES.update(by_action(self.actions))
         NUMBERS.update(self.numbers)
         NOTED_APPS.append(f"{self.label}:")

@@ -17,11 +17,13 @@ class AnnotationConfig(AppConfig):
         from annotation.gates.services import start_gate_of_pool  # noqa: PLC0415  # as above
         from annotation.people.services import members  # noqa: PLC0415  # as above
         from annotation.projects.services.known_choices import note_choices  # noqa: PLC0415  # optional
+        from annotation.questions.services.span_files import number_spans  # noqa: PLC0415  # as above
 
         for kind, base in ASKED.items():
             CATALOGUE.require(kind, base)
         CATALOGUE.add_source(annotation_choices)
         signals.pool_stored.connect(start_gate_of_pool)
+        signals.spans_read.connect(number_spans)
         post_migrate.connect(note_choices, sender=self)
         m2m_changed.connect(members.follow_places, sender=User.groups.through)
         pre_delete.connect(members.before_group_ends, sender=Group)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dpal.errors import Unreadable
-from privacy.wording import as_message, joined_rules
+from privacy.wording import in_english, joined_rules
 
 
 class AnnotationError(Exception):
@@ -49,11 +49,9 @@ class FewWouldPass(InvalidUpload):
 
     def __init__(self, expected: float, low: int, high: int, *, needed: int) -> None:
         super().__init__(
-            as_message(
-                "About {expected:.1f} texts of this file would pass the gate ({low} to {high} in 95 % of runs), and "
-                "the first model needs {needed}. Nothing was stored or charged. Use experts instead of a crowd, show "
-                "less of each text (a higher normaliser), upload what was collected for longer, or use version 0 "
-                "alone; or send it with confirm_few.",
+            in_english(
+                "About {expected:.1f} texts would pass the gate (95 %: {low} to {high}); the first model needs "
+                "{needed}. Nothing was stored or charged; send confirm_few to run it anyway.",
                 expected=expected,
                 low=low,
                 high=high,
@@ -119,10 +117,7 @@ class ConfigurationFrozen(AnnotationError):
 
 
 class InvalidConfiguration(Unprocessable):
-    """The project's configuration names a combination that is refused; the message says which rule.
-
-    `broken` has the rule of each field, where fields are to blame.
-    """
+    """The project's configuration names a combination that is refused; `broken` has the rule of each field to blame."""
 
     def __init__(self, message: str, *, broken: Mapping[str, str] | None = None) -> None:
         super().__init__(message)

@@ -5,11 +5,7 @@ from statistics import NormalDist
 
 
 def wilson_interval(part: int, whole: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Wilson score interval of a proportion, (0, 1) where nothing was tried.
-
-    Unlike the normal interval it is never empty at 0 or 1. `ValueError` if a number is out of range. Wilson, "Probable
-    inference, the law of succession, and statistical inference", JASA 22, 1927.
-    """
+    """Return the Wilson (1927) score interval of a proportion, (0, 1) where nothing was tried; not empty at 0 or 1."""
     if not 0 <= part <= whole:
         raise ValueError(f"part must be in [0, {whole}], got {part}")
     if not 0 < confidence < 1:

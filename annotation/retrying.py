@@ -11,10 +11,7 @@ from annotation.work.services import jobs
 
 
 def retry_job(*, job: Job, owner: User) -> Job | None:
-    """Open another job in the place of one that ended without a result; None where there is nothing to do again.
-
-    A gate that had reserved stays charged, and the new one draws and pays anew.
-    """
+    """Replace a job that ended without a result, None where nothing is left to do; a gate pays again."""
     if job.state != WorkState.FAILED:
         return None
     if job.kind == jobs.IMPORT and hasattr(job, "dataset"):

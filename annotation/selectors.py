@@ -159,10 +159,7 @@ def desks_of(user: Person) -> QuerySet[Project]:
 
 
 def undoable_assignments(user: Person) -> QuerySet[Assignment]:
-    """Return the person's answered assignments of the last minutes that no training has used, newest first.
-
-    A question without a majority is used like any other: by the training that began after its last answer.
-    """
+    """Return the person's answered assignments of the last minutes that no training has used, newest first."""
     settled = Q(query__state__in=ANSWERED, project__labels_used_at__isnull=False)
     given = Assignment.objects.filter(query=OuterRef("query"), state=AssignmentState.LABELLED)
     since = Exists(given.filter(finished_at__gt=OuterRef("project__labels_used_at")))
@@ -234,23 +231,6 @@ class Question:
 def guess_of(assignment: Assignment) -> str | None:
     guess = assignment.query.guess
     return None if guess is None else str(assignment.project.classes[guess])
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    choice: int
-    name: str
-    percent: int
-
-
-def suggestion_of(assignment: Assignment) -> Suggestion | None:
-    query = assignment.query
-    if query.suggested is None or query.suggested_percent is None or not query.suggestion_shown:
-        return None
-    project, choice = assignment.project, query.suggested
-    if merged := project.merged_classes.get(project.classes[choice]):
-        choice = project.classes.index(merged["into"])
-    return Suggestion(choice, str(project.classes[choice]), query.suggested_percent)
 
 
 def question_of(assignment: Assignment) -> Question:

@@ -4,6 +4,8 @@ from django.dispatch import Signal
 
 # A pool of a crowd was stored: `dataset`. Whatever gate it goes through starts.
 pool_stored = Signal()
+# Spans of an upload were read: `dataset`, and `found`, pairs of text and written spans in the order of its rows.
+spans_read = Signal()
 # Before a limit changes, in the same transaction: `project`, `account`, `epsilon_limit_nano`, `delta_limit_atto`.
 # Whoever printed a lower limit issues it anew; what a receiver raises keeps the limit as it is.
 limit_changing = Signal()

@@ -32,8 +32,8 @@ def run_survey_task(*, job_id: str) -> None:
 
 
 @shared_task
-def resend_stalled_jobs_task() -> None:
-    jobs.resend_stalled_jobs()
+def resend_stalled_work_task() -> None:
+    jobs.resend_stalled_work()
 
 
 @shared_task

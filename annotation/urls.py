@@ -30,6 +30,7 @@ urlpatterns = [
     path("projects/<slug:slug>/settings/copy/", settings.copy, name="copy_project"),
     path("projects/<slug:slug>/settings/compare/", settings.compare, name="compare_configurations"),
     path("projects/<slug:slug>/settings/classes/", settings.classes, name="classes"),
+    path("projects/<slug:slug>/settings/classes/rename/", settings.rename_class, name="rename_class"),
     path("projects/<slug:slug>/settings/classes/merge/", settings.merge_class, name="merge_class"),
     path("projects/<slug:slug>/settings/classes/merge/back/", settings.take_back_merge, name="take_back_merge"),
     path("projects/<slug:slug>/settings/kind/", settings.kind, name="kind"),

@@ -14,10 +14,7 @@ NUMBER = re.compile(r"(-?)(\d[\d,]*(?:\.\d+)?)(.*)")
 
 
 def localized(said: str) -> str:
-    """Return a sentence, or several, in the language of the page, its times in the viewer's zone.
-
-    A text that is no message is a code without parameters: it is translated where the catalogue knows it as a whole.
-    """
+    """Return a sentence, or several, in the language of the page, its times in the viewer's zone."""
     if not said:
         return ""
     if not isinstance(said, Message):

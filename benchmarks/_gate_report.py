@@ -32,7 +32,7 @@ def section(report: Report) -> str:
         else "What came out was the same to the byte from every engine and every number of executors."
     )
     gate = (
-        f"The gate is k-anonymity by {report['unit']}s, through the whole service: reservation, scan, commit and"
+        "The gate is k-anonymity by records, through the whole service: reservation, scan, commit and"
         " questions. DuckDB's and Spark's own GROUP BY count the same files and neither sample, normalise, cap nor pay."
     )
     missed = (

@@ -1,6 +1,6 @@
 """Whole service of a gate by every engine, beside DuckDB and Spark: real Postgres, a real worker, seeded coins.
 
-Run: python benchmarks/gate_service.py [--rows N ...] [--unit record|contributor] [--write]
+Run: python benchmarks/gate_service.py [--rows N ...] [--write]
 
 Limits: the same bytes from every engine; from 10 M records on at most .2 core seconds a million in process and at most
 3 times DuckDB's; memory at the most rows at most 1.3 times that at a million and what all different texts take. Option
@@ -24,15 +24,13 @@ from typing import Any
 
 import pyarrow.csv as pa_csv
 from _embedded import own_site
-from _gate_data import BATCH_ROWS, CAP, RATE, VOCABULARY, Data, K
+from _gate_data import BATCH_ROWS, RATE, VOCABULARY, Data, K
 from _gate_report import COUNTED_BYTES, different, engine_table, write_section
 from _processes import Usage, processor_seconds
 from _seeded_worker import FOLDER_PREFIX
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 EXECUTORS = (2, 4)
-GATE_K = {"record": K, "contributor": 30}
-EPSILON = {"record": 1.0, "contributor": 0.5}
 CORE_SECONDS_LIMIT, DUCKDB_LIMIT, LIMITS_FROM_ROWS = 0.2, 3.0, 10_000_000
 MEMORY_LIMIT, MEMORY_FROM_ROWS = 1.3, 1_000_000
 GIVE_UP_SECONDS = 1800
@@ -58,11 +56,11 @@ def master_of(executors: int) -> str:
 
 
 class Bench:
-    def __init__(self, folder: Path, unit: str) -> None:
+    def __init__(self, folder: Path) -> None:
         from django.contrib.auth.models import User
         from django.core.files.storage import default_storage
 
-        self.folder, self.unit, self.projects = folder, unit, 0
+        self.folder, self.projects = folder, 0
         self.owner = User.objects.create_user("owner")
         self.storage = Path(default_storage.location)
         # The first line of a cluster's pid file is its first process.
@@ -85,12 +83,12 @@ class Bench:
             data_kind="text",
             classes=["yes", "no"],
             question="Which?",
-            privacy_unit=self.unit,
-            texts_per_contributor=CAP if self.unit == "contributor" else None,
+            privacy_unit="record",
+            texts_per_contributor=None,
             gate_kind="k_anonymity",
-            gate_k=GATE_K[self.unit],
+            gate_k=K,
             gate_sampling_rate=RATE,
-            gate_epsilon=EPSILON[self.unit],
+            gate_epsilon=1.0,
             pool_epsilon=20.0,
             pool_delta=0.4,
         )
@@ -229,12 +227,12 @@ def write_csv(data: Data, rows: int, path: Path) -> None:
             writer.write_batch(data.batch(number).slice(0, min(BATCH_ROWS, rows - number * BATCH_ROWS)))
 
 
-def measure(folder: Path, sizes: list[int], unit: str) -> Cell:
+def measure(folder: Path, sizes: list[int]) -> Cell:
     started = time.monotonic()
-    bench, data = Bench(folder, unit), Data(VOCABULARY)
+    bench, data = Bench(folder), Data(VOCABULARY)
     engines = [0] if WITHOUT_SPARK else [0, *EXECUTORS]
-    report: Cell = {"unit": unit, "cores": os.cpu_count(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    report |= {"k": GATE_K[unit], "sampling_rate": RATE, "imports": [], "cells": [], "peers": [], "left_out": []}
+    report: Cell = {"cores": os.cpu_count(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    report |= {"k": K, "sampling_rate": RATE, "imports": [], "cells": [], "peers": [], "left_out": []}
     report["texts"] = VOCABULARY
     report["text_bytes"] = len("".join(data.texts.to_pylist())) / len(data.texts)
     if WITHOUT_SPARK:
@@ -276,7 +274,7 @@ def broken_limits(report: Cell) -> list[str]:
             f"{most['process_mib']} MiB at {most['rows']:,} rows, more than {MEMORY_LIMIT} times the"
             f" {fewest['process_mib']} at {fewest['rows']:,} and {texts_mib:.0f} for all texts there are"
         )
-    if most["rows"] < LIMITS_FROM_ROWS or report["unit"] != "record":
+    if most["rows"] < LIMITS_FROM_ROWS:
         return broken
     used = most["processor_seconds"] + most["postgres_seconds"]
     if (each := used / most["rows"] * MILLION) > CORE_SECONDS_LIMIT:
@@ -293,12 +291,11 @@ def broken_limits(report: Cell) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--unit", choices=("record", "contributor"), default="record")
     parser.add_argument("--write", action="store_true", help="write docs/results/gate_service.json and gate_service.md")
     arguments = parser.parse_args()
     # A hundred million records are one file.
     with own_site(FOLDER_PREFIX, UPLOAD_MAX_BYTES=str(2**33)) as folder:
-        report = measure(folder, sorted(arguments.rows), arguments.unit)
+        report = measure(folder, sorted(arguments.rows))
     report["broken"] = broken_limits(report)
     print(json.dumps(report, indent=1))
     print(engine_table(report))

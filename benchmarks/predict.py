@@ -1,209 +1,96 @@
-"""Single-text predictions in one process, and over HTTP beside a view that does nothing: `predict.py [--seconds S]`.
+"""`dpal predict` of short texts in a CSV file, beside the bare path in numpy: `predict.py [--rows N] [--turns N]`.
 
-Limit: at least 2,000 single-text predictions a second of one core's time.
+The bare path reads the file by the module csv, makes the same rows, multiplies and writes. Limit: at most 1.3 times its
+processor time.
 """
 
 import argparse
-import contextlib
-import http.client
+import csv
 import json
-import os
-import subprocess
 import sys
-import threading
+import tempfile
 import time
 from collections.abc import Callable
-from datetime import timedelta
-from itertools import cycle
 from pathlib import Path
-from uuid import uuid4
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from unittest import mock
 
 import numpy as np
+from click.testing import CliRunner
 
-from benchmarks._embedded import own_site
-from learner.features.text import HashingTextFeaturizer
-from learner.linear_model import LinearModel
+from dpal import command_line
+from dpal.features import read_featurizer
+from dpal.model import SCHEMA, Model
+from learner.features.static_encoder import ENCODER, TABLES, StaticEncoder
 
-TARGET = 2000
-CLIENTS = 4
-FEATURES = 128
+LIMIT = 1.3
 CLASSES = tuple("abcde")
 WORDS = ("play", "jazz", "stop", "music", "what", "weather", "paris", "tomorrow", "call", "mum", "set", "alarm")
 
 
-def model() -> LinearModel:
-    rng = np.random.default_rng(1)
-    return LinearModel(rng.normal(size=(len(CLASSES), FEATURES)), rng.normal(size=len(CLASSES)), CLASSES)
+def release(folder: Path) -> dict[str, Path]:
+    """Write the files that a model is made of, with made-up weights."""
+    encoder, rng = StaticEncoder(), np.random.default_rng(1)
+    coef = rng.normal(size=(len(CLASSES), encoder.dimension))
+    weights = {"schema": SCHEMA, "classes": CLASSES, "dimension": encoder.dimension, "multiclass": "softmax"}
+    guarantee = {"accounts": [], "covered": [], "not_covered": [], "issued_at": "2026-01-01"}
+    written = {
+        "weights.json": json.dumps(weights | {"coef": coef.tolist(), "intercept": [0.0] * len(CLASSES)}),
+        "features.json": encoder.to_json(),
+        "privacy.json": json.dumps(guarantee),
+        "card.md": "",
+    }
+    for name, text in written.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return {name: folder / name for name in written} | {ENCODER: TABLES[encoder.table]}
 
 
-def texts() -> list[str]:
-    rng = np.random.default_rng(2)
-    return [" ".join(rng.choice(WORDS, size=rng.integers(2, 10))) for _ in range(1000)]
+def by_command(model: Model, source: Path, target: Path) -> None:
+    with mock.patch.object(command_line, "opened_model", return_value=model):
+        done = CliRunner().invoke(command_line.main, ["predict", "bench", str(source), "--output", str(target)])
+    assert done.exit_code == 0, done.output
 
 
-def rate(action: Callable[[str], object], seconds: float) -> float:
-    inputs = cycle(texts())
-    for _ in range(50):
-        action(next(inputs))
-    count, begun = 0, time.process_time()
-    while (spent := time.process_time() - begun) < seconds:
-        action(next(inputs))
-        count += 1
-    return count / spent
-
-
-def fill() -> tuple[str, str]:
-    from django.contrib.auth.models import User
-    from django.db import transaction
-    from django.db.models.functions import Now
-
-    from annotation.projects.services import opening
-    from annotation.work.services import tokens
-    from learner.models import ModelRelease, ReleaseState, TrainingRun
-    from learner.releases.services import publishing
-    from privacy.accounting.events import RandomChoiceEvent
-    from privacy.ledger import services as ledger
-
-    owner = User.objects.create_user("engineer")
-    project = opening.create_project(
-        name="Bench",
-        preset="pool-experts",
-        owner=owner,
-        data_kind="text",
-        classes=list(CLASSES),
-        question="What is wanted?",
-    )
-    reservation = ledger.reserve(
-        account=project.pool_account, event=RandomChoiceEvent(), purpose="nothing", key=uuid4(), subject="bench"
-    )
-    with transaction.atomic():
-        release = ModelRelease.objects.create(
-            project=project,
-            version=1,
-            training_run=TrainingRun.objects.create(
-                project=project, version=1, state="done", last_consensus_id=0, labels_used=0
-            ),
-            state=ReleaseState.RELEASED,
-            released_at=Now(),
-            estimator="logistic",
-            event={},
-            weights=model().to_json(),
-            features=json.loads(HashingTextFeaturizer(FEATURES).to_json()),
-            folder="none",
-            digests={},
-            guarantee=[],
-            entry=ledger.commit(reservation=reservation, output_digest="0" * 64),
-            labels_used=0,
+def by_numpy(files: dict[str, Path], source: Path, target: Path) -> None:
+    weights = json.loads(files["weights.json"].read_text())
+    coef, intercept = np.array(weights["coef"]), np.array(weights["intercept"])
+    featurizer = read_featurizer(files)
+    with source.open(newline="", encoding="utf-8") as file:
+        texts = [text for (text,) in csv.reader(file)][1:]
+    leaders = [rows @ coef.T + intercept for rows in featurizer.blocks(texts)]
+    places = np.concatenate(leaders).argmax(axis=1).tolist()
+    with target.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(
+            [("text", "predicted"), *zip(texts, (CLASSES[place] for place in places), strict=True)]
         )
-        publishing.print_limits(release, [project.pool_account])
-    _, secret = tokens.create_token(
-        user=owner, name="bench", scopes=[tokens.Scope.MODELS_READ], lifetime=timedelta(days=1)
-    )
-    return f"/api/v1/projects/{project.slug}/models/latest/predict", secret
 
 
-def asked(address: str, path: str, seconds: float, token: str = "") -> float:
-    """Let some clients ask one after the other, each over a connection it keeps, and return answers a second."""
-    bodies = [json.dumps({"texts": [text]}) for text in texts()]
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
-    counts = [0] * CLIENTS
-    together = threading.Barrier(CLIENTS + 1)
-    failures: list[BaseException] = []
-
-    def ask(number: int) -> None:
-        connection = http.client.HTTPConnection(address, timeout=60)
-        try:
-            # The first requests load what the others use.
-            for turn, body in enumerate(cycle(bodies)):
-                if turn == 20:
-                    together.wait()
-                    end = time.perf_counter() + seconds
-                if turn >= 20 and time.perf_counter() > end:
-                    break
-                connection.request("POST", path, body, headers)
-                answer = connection.getresponse()
-                answer.read()
-                if answer.status != 200:
-                    raise RuntimeError(f"answered {answer.status}")
-                counts[number] += turn >= 20
-        except BaseException as error:  # noqa: BLE001 - raised again below, on the main thread
-            failures.append(error)
-            together.abort()
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    with contextlib.suppress(threading.BrokenBarrierError):
-        together.wait()
-    begun = time.perf_counter()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return sum(counts) / (time.perf_counter() - begun)
-
-
-def bare(seconds: float, port: int) -> float:
-    """Serve the view that does nothing as the site is served, and return its answers a second."""
-    from dpal_site.embedded import host
-
-    command = [
-        sys.executable,
-        "-m",
-        "waitress",
-        f"--listen=127.0.0.1:{port}",
-        "--threads=4",
-        "benchmarks._bare_site:application",
-    ]
-    server = subprocess.Popen(command, cwd=Path(__file__).resolve().parents[1])
-    try:
-        assert host.wait_until(lambda: not host.port_is_free(port), 60), "waitress did not start"
-        return asked(f"127.0.0.1:{port}", "/bare", seconds)
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def measure(folder: Path, seconds: float) -> None:
-    """Print all figures of one run, with the load they were taken under."""
-    from dpal_site.embedded import host
-    from dpal_site.embedded.processes import Supervisor
-    from learner.rounds.services.suggestions import Predictor
-
-    predictor = Predictor(model(), HashingTextFeaturizer(FEATURES))
-    print(f"load {' '.join(f'{value:.1f}' for value in os.getloadavg())}; in process: this process's CPU time")
-    single = rate(lambda text: predictor.predict([text]), seconds)
-    print(f"in process, one text each     {single:10,.0f} a second   target {TARGET:,}: {single >= TARGET}")
-    whole = texts()
+def seconds(work: Callable[[], None]) -> float:
     begun = time.process_time()
-    for _ in range(20):
-        predictor.predict(whole)
-    print(f"in process, batches of 1,000  {20 * len(whole) / (time.process_time() - begun):10,.0f} texts a second")
-    path, secret = fill()
-    with Supervisor(folder / "log") as site:
-        address = site.start_web(host.free_port(), workers=1).removeprefix("http://")
-        site.wait_until_ready()
-        routes = [asked(address, path, seconds, secret) for _ in range(2)]
-    nothing = bare(seconds, host.free_port())
-    print(f"over HTTP, the route          {max(routes):10,.0f} requests a second, four clients, one web process")
-    print(f"over HTTP, a bare view        {nothing:10,.0f} requests a second")
-    print(f"the route beside it           {max(routes) / nothing:10.2f} of that")
-    print(f"load {' '.join(f'{value:.1f}' for value in os.getloadavg())}")
+    work()
+    return time.process_time() - begun
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="seconds a figure; default 5")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
-    with own_site("dpal-bench-", LOG_LEVEL="WARNING", API_REQUESTS_PER_MINUTE="1000000000") as folder:
-        from dpal_site.operations.preparation import prepare_site
-
-        prepare_site()
-        measure(folder, options.seconds)
+    rng = np.random.default_rng(2)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source, ours, bare = (folder / file for file in ("texts.csv", "ours.csv", "bare.csv"))
+        lines = (" ".join(rng.choice(WORDS, size=rng.integers(2, 10))) for _ in range(options.rows))
+        source.write_text("\n".join(["text", *lines]) + "\n", encoding="utf-8")
+        files = release(folder)
+        model = Model("bench", 1, files)
+        works = (lambda: by_command(model, source, ours), lambda: by_numpy(files, source, bare))
+        # In turns, so that a busy machine slows both alike.
+        turns = [[seconds(work) for work in works] for _ in range(options.turns)]
+        same = [*csv.reader(ours.open(newline=""))] == [*csv.reader(bare.open(newline=""))]
+    command, numpy = (min(times) for times in zip(*turns, strict=True))
+    print(f"dpal predict {command:.2f} s, bare path {numpy:.2f} s: {command / numpy:.2f} times, limit {LIMIT}")
+    return int(not same or command > LIMIT * numpy)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

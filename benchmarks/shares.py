@@ -1,4 +1,4 @@
-"""Shares of classes: error and coverage of labels with a model, beside labels alone and the model alone.
+"""Shares of classes and thresholds to abstain by: errors and coverage, beside labels alone and the model alone.
 
 Run: python -m benchmarks.shares --data DIR [--runs 1000] [--out FILE.md]
 
@@ -26,6 +26,8 @@ TASKS = {"SLURP-18": "SLURP 18, ten examples", "SMS": "SMS spam, described", "CL
 EPSILONS, LABELS = (0.5, 1.0, 2.0), (180, 600, 1500)
 # What must hold at the last epsilon and the second number of labels.
 EPSILON, N_LABELS, SMALLER, COVERED = 2.0, 600, 0.3, 0.93
+# What a threshold must keep at this epsilon and number of labels.
+ABSTAIN_EPSILON, ABSTAIN_LABELS, ABSTAIN_PRECISION, KEPT, ABSTAIN_RUNS = 0.5, 300, 0.95, 0.95, 200
 ALONE, BOTH, MODEL, OPEN = "labels alone", "labels with model", "model alone", "no privacy"
 COMMAND = "python -m benchmarks.shares --data DIR"
 
@@ -37,6 +39,7 @@ class Task(NamedTuple):
     labels: NDArray[np.int64]
     predicted: NDArray[np.int64]
     n_classes: int
+    probabilities: NDArray[np.float64]
 
 
 class Cell(NamedTuple):
@@ -68,8 +71,9 @@ def tasks(data: Path) -> list[Task]:
             task = PUBLIC[public].task(Path(folder), data, seeds=1)
         encoder = StaticEncoder(n_features=256) if len(task.classes) == 2 else SentenceEncoder(n_features=256)
         model = version_zero(task.classes, task.descriptions, encoder.transform)
-        predicted = model.leaders(model.decision_function(encoder.transform(list(task.texts))))
-        found.append(Task(name, task.labels, np.asarray(predicted, dtype=np.int64), len(task.classes)))
+        values = model.decision_function(encoder.transform(list(task.texts)))
+        predicted = np.asarray(model.leaders(values), dtype=np.int64)
+        found.append(Task(name, task.labels, predicted, len(task.classes), model.probabilities(values)))
     return found
 
 
@@ -123,7 +127,9 @@ def measured(task: Task, *, epsilon: float, labels: int, runs: int) -> Cell:
             MODEL: shares.model_alone(pool, variance=noise["pool"]),
             OPEN: shares.with_model(
                 np.bincount(task.predicted, minlength=k)[np.newaxis].astype(np.float64),
-                np.bincount(cells["compared"][cells["compared"] >= 0], minlength=3 * (k + 1)).reshape(1, 3, k + 1),
+                np.bincount(cells["compared"][cells["compared"] >= 0], minlength=3 * (k + 1))
+                .reshape(1, 3, k + 1)
+                .astype(np.float64),
                 weight=1.0,
                 rate=rate,
                 pool_variance=0.0,
@@ -143,7 +149,54 @@ def measured(task: Task, *, epsilon: float, labels: int, runs: int) -> Cell:
     )
 
 
-def page(cells: list[Cell], sets: list[Task], runs: int) -> str:
+class Abstained(NamedTuple):
+    """How often a threshold was found and kept its precision, and the mean part of the pool that it answers."""
+
+    task: str
+    precision: float
+    kept: float
+    found: float
+    answered: float
+    right: float
+
+
+def abstained(task: Task, *, runs: int) -> list[Abstained]:
+    """Return what thresholds do on all records of the pool; a run without one has kept its promise."""
+    from learner.estimators import abstaining
+    from privacy.accounting.screens import inner_epsilon
+    from privacy.accounting.shares import class_counts_event
+    from privacy.mechanisms.randomness import SimulationRandom
+    from privacy.mechanisms.shares import count_query
+
+    n, right = len(task.labels), task.labels == task.predicted
+    sure, cells = task.probabilities.max(axis=1), abstaining.confidence_cells(task.probabilities)
+    rate, pool_epsilon = ABSTAIN_LABELS / n, abstaining.pool_epsilon(n)
+    everywhere = class_counts_event(pool_epsilon, cells=abstaining.POOL_CELLS, counted=1)
+    inside = inner_epsilon(ABSTAIN_EPSILON - pool_epsilon, rate)
+    event = class_counts_event(inside, cells=abstaining.SAMPLE_CELLS, counted=1)
+    found: dict[float, list[tuple[float, float] | None]] = defaultdict(list)
+    for run in range(runs):
+        rng, taken = SimulationRandom(run), np.random.default_rng(10_000 + run).random(n) < rate
+        pool = count_query("pool", lambda: cells[:, np.newaxis], everywhere, rng=rng)["pool"]().answer
+        outcomes = abstaining.outcome_cells(cells[taken], right[taken], abstaining.bins(pool))
+        sample = count_query("sample", partial(np.asarray, outcomes), event, rng=rng)["sample"]().answer
+        for one in abstaining.thresholds(pool, sample, scale=event.scale):
+            answers = sure >= (2.0 if one.threshold is None else one.threshold)
+            found[one.precision].append((answers.mean(), right[answers].mean()) if answers.any() else None)
+    return [
+        Abstained(
+            task.name,
+            precision,
+            float(np.mean([one is None or one[1] >= precision for one in all_runs])),
+            len(some := [one for one in all_runs if one is not None]) / runs,
+            float(np.mean([one[0] for one in some])) if some else 0.0,
+            float(np.mean([one[1] for one in some])) if some else 0.0,
+        )
+        for precision, all_runs in found.items()
+    ]
+
+
+def page(cells: list[Cell], sets: list[Task], runs: int, silent: list[Abstained]) -> str:
     """Return the page of results."""
     about = ", ".join(
         f"{task.name} {len(task.labels):,} records, {task.n_classes} classes, "
@@ -157,8 +210,10 @@ def page(cells: list[Cell], sets: list[Task], runs: int) -> str:
         "public data, without any guarantee.",
         "",
         "Mean error of a class's share in points, and coverage of its 95 % interval, over "
-        f"{runs} draws of sample and noise. Epsilon is that of the whole ask under `null`, and the model is version 0, "
-        f"which costs none: {about}. *No privacy* is the prediction-powered estimate without noise and with weight 1. "
+        f"{runs} draws of sample and noise (standard error of a coverage at most "
+        f"{100 * (0.95 * 0.05 / runs) ** 0.5:.1f} points). Epsilon is that of the whole ask under `null`, and the "
+        f"model is version 0, which costs none: {about}. *No privacy* is the prediction-powered estimate without "
+        "noise and with weight 1. "
         "*Helps* is what public sizes say beforehand, for a model that is right in three cases of four.",
         "",
         "| task | epsilon | labels | labels alone | model alone | labels with model | no privacy | smaller by | helps "
@@ -171,20 +226,44 @@ def page(cells: list[Cell], sets: list[Task], runs: int) -> str:
         f"{'yes' if cell.helps else 'no'} | {100 * cell.covered[ALONE]:.1f} % | {100 * cell.covered[BOTH]:.1f} % |"
         for cell in cells
     ]
+    lines += [
+        "",
+        "## Abstaining",
+        "",
+        f"Thresholds chosen at epsilon {ABSTAIN_EPSILON:g} and {ABSTAIN_LABELS} labels, of which the model "
+        f"learned nothing, in {ABSTAIN_RUNS} draws. *Kept* counts the draws whose threshold is right in its share of "
+        "what it answers on the whole pool, or that found none (standard error near 95 %: 1.5 points); the three "
+        "columns that follow are about the draws that found one.",
+        "",
+        "| task | right in at least | kept | found | answers | right | all answers right |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    accuracy = {task.name: (task.labels == task.predicted).mean() for task in sets}
+    lines += [
+        f"| {one.task} | {100 * one.precision:.0f} % | {100 * one.kept:.1f} % | {100 * one.found:.0f} % | "
+        + (f"{100 * one.answered:.0f} % | {100 * one.right:.1f} % | " if one.found else "| | ")
+        + f"{100 * accuracy[one.task]:.1f} % |"
+        for one in silent
+    ]
     return "\n".join(lines) + "\n"
 
 
-def missed(cells: list[Cell]) -> list[str]:
+def missed(cells: list[Cell], silent: list[Abstained]) -> list[str]:
     """Return the goals that were not reached."""
     found = [
         f"{cell.task}: the error is smaller by {cell.smaller:.3f}, wanted {SMALLER}"
         for cell in cells
         if (cell.epsilon, cell.labels) == (EPSILON, N_LABELS) and cell.smaller < SMALLER
     ]
-    return found + [
+    found += [
         f"{cell.task} at {cell.epsilon:g}: {cell.covered[BOTH]:.3f} covered, wanted {COVERED}"
         for cell in cells
         if cell.covered[BOTH] < COVERED
+    ]
+    return found + [
+        f"{one.task}: a threshold for {one.precision:g} kept in {one.kept:.3f} of all draws, wanted {KEPT}"
+        for one in silent
+        if one.precision == ABSTAIN_PRECISION and one.kept < KEPT
     ]
 
 
@@ -204,13 +283,14 @@ def main() -> int:
         for epsilon in EPSILONS
         for labels in LABELS
     ]
-    text = page(cells, sets, arguments.runs)
+    silent = [one for task in sets for one in abstained(task, runs=ABSTAIN_RUNS)]
+    text = page(cells, sets, arguments.runs, silent)
     if arguments.out:
         arguments.out.write_text(text, encoding="utf-8")
     sys.stdout.write(text)
-    for goal in missed(cells):
+    for goal in missed(cells, silent):
         print(goal, file=sys.stderr)
-    return 1 if missed(cells) else 0
+    return 1 if missed(cells, silent) else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The REST interface: one API object, its routers, and every error as an RFC 9457 problem document."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from importlib.util import find_spec
 from typing import Any
@@ -15,7 +16,7 @@ from ninja.operation import Operation
 
 from annotation.errors import AnnotationError, FewWouldPass, InvalidRecords
 from annotation.work.rest import BearerToken, as_code, problem_reference
-from dpal_site import problems
+from dpal_site import openapi, problems
 from dpal_site.problems import problem_response
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
@@ -27,6 +28,7 @@ ROUTES = (
     "annotation.questions.api",
     "annotation.review.api",
     "annotation.projects.api",
+    "annotation.projects.drafts_api",
     "annotation.budget.api",
     "annotation.budget.limits_api",
     "annotation.people.api",
@@ -56,6 +58,10 @@ class DescribedAPI(NinjaAPI):
         schema = super().get_openapi_schema(**options)
         schema["components"]["schemas"]["Problem"] = problems.SCHEMA
         schema["components"]["responses"] = problems.problem_components()
+        schemas = schema["components"]["schemas"]
+        schemas |= openapi.preset_schemas()
+        schemas["ProjectIn"]["oneOf"] = openapi.by_preset()
+        schema["tags"] = openapi.described_tags(TAGS)
         for path, methods in schema["paths"].items():
             for method, operation in methods.items():
                 # Routes share what they declare; here each gets its own.
@@ -63,7 +69,13 @@ class DescribedAPI(NinjaAPI):
                 responses = described["responses"]
                 for status in _common_refusals(path, described):
                     responses.setdefault(status, problem_reference(status))
+                openapi.add_example(path, method, described, schemas)
         return schema
+
+
+def _field(place: Sequence[Any]) -> Sequence[Any]:
+    """Return the path of a field as it is sent, without the part of the request and the name of our parameter."""
+    return place[2:] if place[0] in ("body", "form", "query") and len(place) > 2 else place[1:] or place
 
 
 def _common_refusals(path: str, operation: dict[str, Any]) -> list[int]:
@@ -92,14 +104,15 @@ api = DescribedAPI(
 )
 # Each add-on that has routes has them in its `api`.
 ADDON_ROUTES = tuple(f"addons.{name}.api" for name in settings.ADDONS if find_spec(f"addons.{name}.api"))
-for module in (*ROUTES, *ADDON_ROUTES):
-    api.add_router("", f"{module}.router")
+TAGS = {module: openapi.tag_of(module) for module in (*ROUTES, *ADDON_ROUTES)}
+for module, tag in TAGS.items():
+    api.add_router("", f"{module}.router", tags=[tag])
 
 
 @api.exception_handler(ValidationError)
 def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """Name every field and rule, but never echo what was sent."""
-    errors = [{"field": ".".join(str(part) for part in item["loc"]), "rule": item["msg"]} for item in error.errors]
+    errors = [{"field": ".".join(map(str, _field(item["loc"]))), "rule": item["msg"]} for item in error.errors]
     return problem_response(422, "The request does not fit its description.", errors=errors)
 
 

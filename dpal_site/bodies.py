@@ -41,9 +41,7 @@ class RoomMiddleware(Middleware):
             most = {"most": f"{settings.UPLOAD_MAX_BYTES:,}"}
             return _refused(request, 413, _("A file may hold %(most)s bytes at most.") % most)
         if f"HTTP_{REFUSED}" in request.META:
-            response = _refused(
-                request, 507, _("There is no room for this file. Nothing was kept; tell the administrator.")
-            )
+            response = _refused(request, 507, _("The disk is full. Nothing was stored; tell your administrator."))
             response.headers["Retry-After"] = str(StorageFull.retry_after_seconds)
             return response
         return None

@@ -23,6 +23,8 @@ PRESET_WORDS = {"title", "sentence", "cost", "made_of"}
 UNTRANSLATED = {
     "CommandError",
     "HttpError",
+    "IdempotencyKeyReused",
+    "InvalidRecords",
     "ImproperlyConfigured",
     "EmbeddedError",
     "ProcessDied",
@@ -30,7 +32,13 @@ UNTRANSLATED = {
     "UnsupportedUrl",
     "TransactionManagementError",
     "WorkLost",
+    "RollbackDetected",
+    "CounterMissing",
     "no_proof",
+    "ArtifactCorrupt",
+    "EngineFailed",
+    "EncoderMissing",
+    "PoolDamaged",
     # Of an auditor's own commands, which speak English alone.
     "LedgerRefused",
     "NoteRefused",

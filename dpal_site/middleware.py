@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from annotation.errors import AnnotationError
 from annotation.wording import localized
+from annotation.work import limits
 from dpal_site.celery import REQUEST_HEADER, request_id
 from dpal_site.problems import MEANINGS, MEDIA_TYPE, problem_response
 from learner.errors import LearnerError
@@ -55,7 +56,12 @@ class RequestLogMiddleware(Middleware):
         known = request_id(request.headers.get(REQUEST_HEADER))
         began = time.perf_counter()
         with structlog.contextvars.bound_contextvars(request_id=known):
-            response = self.get_response(request)
+            # A program's token names its person later than a session does.
+            asking = limits.asking.set(lambda: request.user.pk if hasattr(request, "user") else None)
+            try:
+                response = self.get_response(request)
+            finally:
+                limits.asking.reset(asking)
             fields = {
                 "method": request.method,
                 "route": request.resolver_match.route if request.resolver_match else "",

@@ -17,6 +17,7 @@ HEAVY_TASKS = (
     "learner.tasks.check_release_task",
     "learner.tasks.evaluate_release_task",
     "learner.tasks.run_stream_task",
+    "learner.tasks.measure_shares_task",
     "learner.tasks.forget_contributor_task",
     "learner.tasks.simulate_plan_task",
     "learner.tasks.apply_project_retention_task",
@@ -34,7 +35,7 @@ BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     }
     for name in QUEUES
 } | {
-    "send-stalled-jobs-again": {"task": "annotation.tasks.resend_stalled_jobs_task", "schedule": 5.0},
+    "send-stalled-work-again": {"task": "annotation.tasks.resend_stalled_work_task", "schedule": 5.0},
     "forget-read-uploads": {"task": "annotation.tasks.forget_read_uploads_task", "schedule": 60.0},
     "forget-old-drafts": {"task": "annotation.tasks.forget_old_drafts_task", "schedule": 3600.0},
     "forget-unowned-files": {"task": "annotation.tasks.forget_unowned_files_task", "schedule": 3600.0},

@@ -118,7 +118,7 @@ def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpRe
 def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> HttpResponse:
     project = readable_project(request, slug)
     if version == DESCRIBED:
-        raise InputNotFitting("Version 0 is not predicted with over this route: download its files.")
+        raise InputNotFitting("This route does not predict with version 0; download its files.")
     release = existing_release(project, version)
     predictor, labels, probabilities = suggestions.predict_records(release=release, texts=body.texts, rows=body.rows)
     predicted = {

@@ -9,6 +9,7 @@ from annotation.choices.catalogue import CATALOGUE
 from privacy.choices import Choice, Kind
 
 if TYPE_CHECKING:
+    from annotation.models import LeasedWork
     from annotation.projects.selectors import CardModel
 
 
@@ -18,12 +19,25 @@ class LearnerConfig(AppConfig):
     def ready(self) -> None:
         from annotation.projects.selectors import MODEL_SOURCES  # noqa: PLC0415  # settings are loaded by now
         from annotation.signals import classes_changed, draft_opened, limit_changing  # noqa: PLC0415  # settings are loaded by now
+        from annotation.work.services.jobs import LONG_WORK  # noqa: PLC0415  # settings are loaded by now
 
         limit_changing.connect(issue_cards, dispatch_uid="learner.releases.cards")
         draft_opened.connect(keep_forecast, dispatch_uid="learner.forecast")
         classes_changed.connect(keep_series, dispatch_uid="learner.series")
         CATALOGUE.add_source(learner_choices)
         MODEL_SOURCES.append(newest_models)
+        LONG_WORK.update(long_work())
+
+
+def long_work() -> "dict[type[LeasedWork], tuple[str, str]]":
+    from learner.models import Round, SharesReport, TrainingRun  # noqa: PLC0415  # tables are known by now
+    from learner.pools import keys  # noqa: PLC0415  # as above
+
+    return {
+        Round: (keys.RUN_ROUND_TASK, "round_id"),
+        TrainingRun: (keys.TRAIN_MODEL_TASK, "run_id"),
+        SharesReport: (keys.MEASURE_SHARES_TASK, "report_id"),
+    }
 
 
 def issue_cards(**changing: object) -> None:
@@ -53,10 +67,7 @@ def newest_models(projects: Collection[int]) -> "Mapping[int, CardModel]":
 
 
 def learner_choices() -> Iterable[type[Choice]]:
-    """Return what the learner declares; its catalogues have one line for each choice.
-
-    What annotation knows only by what is chosen, the learner must be able to make: it takes no other from now on.
-    """
+    """Return the choices of the learner, one line each in its catalogues."""
     from learner.estimators import catalogue as estimators  # noqa: PLC0415  # slow import
     from learner.estimators.choice import EstimatorChoice  # noqa: PLC0415  # slow import
     from learner.features import catalogue as features  # noqa: PLC0415  # slow import

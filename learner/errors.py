@@ -20,7 +20,7 @@ class ArtifactCorrupt(LearnerError):
 
 
 class ExtraMissing(LearnerError):
-    """What was asked for needs an optional library that is not installed."""
+    """This needs an optional library that is not installed."""
 
 
 class EncoderMissing(ExtraMissing):
@@ -32,7 +32,7 @@ class NothingToAsk(LearnerError):
 
 
 class NothingWaits(LearnerError):
-    """What somebody gave their word for is not waiting for it."""
+    """The version waits for no endorsement."""
 
 
 class BlockNotOpen(LearnerError):
@@ -62,7 +62,7 @@ class LimitsMoving(LearnerError):
 
 
 class ReasonMissing(LearnerError):
-    """What cannot be undone needs a reason that stays with it."""
+    """A step that cannot be undone needs a reason."""
 
     status = 422
 
@@ -74,7 +74,7 @@ class ChannelRefused(LearnerError):
 
 
 class InputNotFitting(LearnerError):
-    """What is to be predicted is not what the project's records are."""
+    """The records are of another kind than the project's."""
 
     status = 422
 

@@ -1,14 +1,14 @@
 """The linear model that is released, scored with and written to files: plain numbers and class names."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-Multiclass = Literal["one_vs_rest", "softmax", "independent"]
+Multiclass = Literal["one_vs_rest", "softmax", "independent", "spans"]
 SCHEMA = "dpal-linear-model/1"
 
 
@@ -19,12 +19,13 @@ class LinearModel:
     Parameters
     ----------
     coef : ndarray of float64, shape (1, d) for two classes, (n_classes, d) for more and where classes are independent
-        Weights; with two classes a positive decision value speaks for the second.
+        Weights; with two classes a positive decision value speaks for the second. Of spans, shape (K, d + K), those of
+        a conditional random field over tokens, K the number of types and one.
     intercept : ndarray of float64, shape (1,) or (n_classes,)
         Added to the product; a regularised constant column is folded into it.
     classes : tuple of str
         Distinct names, at least two.
-    multiclass : {"one_vs_rest", "softmax", "independent"}
+    multiclass : {"one_vs_rest", "softmax", "independent", "spans"}
         How more than two decision values become probabilities: logistic ones divided by their sum, or softmax; or
         logistic ones as they are, where a record may have several classes or none.
     """
@@ -39,9 +40,11 @@ class LinearModel:
         object.__setattr__(self, "coef", coef)
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "classes", tuple(self.classes))
-        if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
+        if len(self.classes) < 2 - self.names_spans or len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes must be distinct, at least two, got {len(self.classes)}")
         outputs = 1 if len(self.classes) == 2 and not self.names_sets else len(self.classes)
+        if self.names_spans:
+            outputs = len(self.classes) + 1
         if coef.ndim != 2 or len(coef) != outputs or intercept.shape != (outputs,):
             raise ValueError(
                 f"{len(self.classes)} classes need {outputs} rows of weights and intercepts, "
@@ -55,6 +58,10 @@ class LinearModel:
     @property
     def names_sets(self) -> bool:
         return self.multiclass == "independent"
+
+    @property
+    def names_spans(self) -> bool:
+        return self.multiclass == "spans"
 
     @property
     def dimension(self) -> int:
@@ -107,6 +114,10 @@ class LinearModel:
         leaders: NDArray[np.intp] = decision_values.argmax(axis=1)
         return leaders
 
+    def renamed(self, names: Mapping[str, str]) -> "LinearModel":
+        """Return the model with other names for some classes."""
+        return replace(self, classes=tuple(names.get(name, name) for name in self.classes))
+
     def knowing(self, classes: Sequence[str]) -> "LinearModel":
         """Return the model of other classes: without those that are not among them, beside further ones behind.
 
@@ -119,6 +130,8 @@ class LinearModel:
             raise ValueError(f"further classes come behind the {len(left)} of the model")
         if names == self.classes:
             return self
+        if self.names_spans:
+            raise ValueError("a model of spans knows its own types alone")
         coef, intercept = self.coef, self.intercept
         # One decision value speaks for the second class and against the first; under softmax each has half of it.
         half = 0.5 if self.multiclass == "softmax" else 1.0

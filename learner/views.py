@@ -16,7 +16,6 @@ from django.views.decorators.http import require_POST
 from annotation.budget import presenters
 from annotation.models import Project
 from annotation.projects.selectors import project_card
-from annotation.wording import localized
 from annotation.work.polling import moving_page, part_of_page
 from learner.access import Costed, managed_project_of, may_manage, project_of, release_of
 from learner.dashboard import guidance
@@ -29,7 +28,7 @@ from learner.releases import selectors as release_selectors
 from learner.releases.cards.described import VERSION
 from learner.releases.downloads import described_response, file_response
 from learner.releases.evaluations import Accuracy
-from learner.releases.no_privacy import estimate_of_run, estimate_said, with_estimates
+from learner.releases.no_privacy import estimate_of_run, with_estimates
 from learner.releases.services import described, versions
 from learner.rounds.next_step import project_status
 from learner.rounds.services import loop, selection
@@ -48,18 +47,23 @@ def _rows(project: Project) -> list[ReleaseRow]:
     ]
 
 
-def _standing(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, Any]:
+def _newest(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, Any]:
     newest = selectors.newest_release(project)
     known = next((row[-1] for row in rows if row[0] == newest), None)
     estimate = known if rows or newest is None else estimate_of_run(newest.training_run)
     return {
         "project": project,
-        "counts": selectors.question_counts(project),
         "newest": newest,
         "version_zero": described.offers_version_zero(project),
         "measured": [] if newest is None else evaluation_selectors.accuracies_of(newest),
         "estimate": estimate,
-        "estimate_said": localized(estimate_said(estimate, may_plan=True)),
+    }
+
+
+def _standing(project: Project) -> dict[str, Any]:
+    return {
+        "project": project,
+        "counts": selectors.question_counts(project),
         "secret": records.labels_in_secret(project),
         "sheets": presenters.budget_sheets(project),
     }
@@ -67,10 +71,7 @@ def _standing(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, An
 
 @login_required
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
-    """What comes next, where a project stands, what it has spent and released; engineers come for the releases alone.
-
-    How many questions are answered or disputed depends on what the records hold, so it is for those inside.
-    """
+    """Next step, progress, spending and releases; engineers come for the releases alone."""
     project = project_of(request, slug)
     if not may_manage(request, project):
         return redirect("learner:releases", slug=slug)
@@ -80,8 +81,9 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _overview(project: Project) -> dict[str, Any]:
     rows = _rows(project)
-    context = _standing(project, rows)
+    context = _newest(project, rows)
     return context | {
+        **_standing(project),
         "more_answers": prices.more_answers(project, context["newest"]),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
         "rows": rows,
@@ -92,7 +94,10 @@ def _overview(project: Project) -> dict[str, Any]:
 @login_required
 @never_cache
 def standing(request: HttpRequest, slug: str) -> HttpResponse:
-    return part_of_page(request, "learner/_standing.html", _standing(managed_project_of(request, slug)))
+    project = managed_project_of(request, slug)
+    if "newest" in request.GET:
+        return part_of_page(request, "learner/_newest.html", _newest(project))
+    return part_of_page(request, "learner/_standing.html", _standing(project))
 
 
 @login_required
@@ -141,10 +146,10 @@ def release_list(request: HttpRequest, slug: str) -> HttpResponse:
 def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
-        raise PermissionDenied(_("Only a manager of the project can retire a release."))
+        raise PermissionDenied(_("Only a manager can do this."))
     if request.method == "POST":
         versions.retire_release(release=found, reason=request.POST.get("reason", ""))
-        messages.success(request, _("The release is retired; its files and its entries stay."))
+        messages.success(request, _("Release retired."))
         return redirect("learner:release", slug=slug, version=version)
     return render(request, "learner/retire.html", {"project": found.project, "release": found})
 
@@ -154,13 +159,13 @@ def close_block(request: HttpRequest, slug: str) -> HttpResponse:
     """Close the open secret block before its time; what is not agreed on by then counts as empty."""
     project = project_of(request, slug)
     if not may_manage(request, project):
-        raise PermissionDenied(_("Only a manager of the project can close a block."))
+        raise PermissionDenied(_("Only a manager can do this."))
     block = records.open_block(project)
     if block is None:
         raise Http404
     if request.method == "POST":
         selection.close_block(project=project)
-        messages.success(request, _("The block is closed; its model is trained now."))
+        messages.success(request, _("Block closed; its model is being trained."))
         return redirect("learner:overview", slug=slug)
     context = {"project": project, "open_block": block, "counts": selectors.question_counts(project)}
     context["price"] = selectors.training_price(project)
@@ -173,7 +178,7 @@ def train_on_few(request: HttpRequest, slug: str) -> HttpResponse:
     """Train on what is there although it is less than the project declares for a model."""
     project = project_of(request, slug)
     if not may_manage(request, project):
-        raise PermissionDenied(_("Only a manager of the project can have a model trained."))
+        raise PermissionDenied(_("Only a manager can do this."))
     run = loop.train_on_few(project=project)
     messages.success(request, _("Version %(version)d is being trained.") % {"version": run.version})
     return redirect("learner:overview", slug=slug)

@@ -51,8 +51,6 @@ class Parameter:
         Whether it may be left empty.
     arrivals : collection of str
         Where it applies; elsewhere it keeps its default and no form asks for it.
-    elsewhere : str
-        What is said to another value elsewhere.
     data_kinds : collection of str
         Of which records it says anything; of others no form asks for it, and it may have any value.
     no_more_than : str
@@ -77,7 +75,6 @@ class Parameter:
     decimals: int = 0
     optional: bool = False
     arrivals: Collection[str] = ARRIVALS
-    elsewhere: str = ""
     data_kinds: Collection[str] = DATA_KINDS
     no_more_than: str = ""
     charged: bool = False
@@ -140,7 +137,6 @@ def parameter(
     pattern: str = "",
     decimals: int = 0,
     arrivals: Collection[str] = ARRIVALS,
-    elsewhere: str = "",
     data_kinds: Collection[str] = DATA_KINDS,
     no_more_than: str = "",
     charged: bool = False,
@@ -252,7 +248,7 @@ class Sound:
         )
         for value, sound in around:
             if value not in sound:
-                return self.why_not.get(value) or as_message("This has no proof here: {around}.", around=value)
+                return self.why_not.get(value) or as_message("No proof for this with: {around}.", around=value)
         return ""
 
 
@@ -326,7 +322,7 @@ class Choice(ABC):
             return error.broken
         arrival = settings.get("arrival", ARRIVALS[0])
         broken = {
-            each.name: each.elsewhere or as_message("This has no proof here: {around}.", around=arrival)
+            each.name: as_message("This has no proof here: {around}.", around=arrival)
             for each in cls.parameters()
             if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
         }

@@ -52,9 +52,9 @@ def mistyped(value: Any, wanted: type) -> str:
         return ""
     got = repr(value)[:40]
     if wanted is Decimal:
-        return as_message("Must be an amount, written as a text like 12.50, got {got}.", got=got)
+        return as_message('Must be an amount as a text like "12.50", got {got}.', got=got)
     if wanted is time:
-        return as_message("Must be a time of day like 22:30, got {got}.", got=got)
+        return as_message("Must be a time like 22:30, got {got}.", got=got)
     return as_message("Must be of type {type}, got {got}.", type=JSON_TYPES[wanted], got=got)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "as_plural_message",
     "filled",
     "gettext_noop",
+    "in_english",
     "joined_messages",
     "joined_rules",
     "message_from",
@@ -33,3 +34,6 @@ __all__ = [
     "template_fields",
     "text_of",
 ]
+
+# Makes a message that programs alone are told, so that no catalogue holds it.
+in_english = as_message

@@ -7,6 +7,7 @@ import threading
 import time
 
 from annotation.errors import InvalidUpload
+from annotation.work.limits import Limits, run
 from privacy.wording import as_message
 
 
@@ -80,3 +81,12 @@ def write(file, *, path):
     with open(path, "w") as target:  # noqa: PTH123
         target.write("x" * 100)
     yield {}, b""
+
+
+def nested(file):
+    yield {"pid": os.getpid()}, b""
+    yield next(run(wait, file, Limits()))
+
+
+def nested_allocation(file):
+    yield from run(allocate, file, Limits(memory=1024), mib=100)

@@ -171,11 +171,16 @@ def fields_in(schema: Any, schemas: dict[str, Any]) -> set[tuple[str, str]]:
     return found
 
 
+def items_of(schema: Any) -> Any:
+    """Return the schema of a list's items, where the list may be null, too."""
+    return next((option["items"] for option in (schema, *schema.get("anyOf", [])) if "items" in option), {})
+
+
 def fields_of(answer: Any, schema: Any, schemas: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield schema, field and value of all that an answer holds; of a free document its own keys."""
     if isinstance(answer, list):
         for one in answer:
-            yield from fields_of(one, schema.get("items", {}), schemas)
+            yield from fields_of(one, items_of(schema), schemas)
         return
     options = [schema, *schema.get("anyOf", [])]
     named = [option["$ref"].removeprefix(REFERENCE) for option in options if "$ref" in option]
@@ -189,7 +194,7 @@ def fields_of(answer: Any, schema: Any, schemas: dict[str, Any]) -> Iterator[tup
             inner = described.get(field, {})
             if isinstance(value, dict) and not any("$ref" in part for part in (inner, *inner.get("anyOf", []))):
                 yield from ((f"{name}.{field}", key, one) for key, one in value.items())
-            elif isinstance(value, list) and value and isinstance(value[0], dict) and "$ref" not in inner["items"]:
+            elif isinstance(value, list) and value and isinstance(value[0], dict) and "$ref" not in items_of(inner):
                 yield from ((f"{name}.{field}", key, one) for row in value for key, one in row.items())
             else:
                 yield from fields_of(value, inner, schemas)

@@ -34,6 +34,7 @@ PAGES = {
     "annotation:compare_configurations": MANAGERS,
     "annotation:from_file": "Lxxxx+xx",
     "annotation:classes": MANAGERS,
+    "annotation:rename_class": MANAGERS,
     "annotation:merge_class": MANAGERS,
     "annotation:take_back_merge": MANAGERS,
     "annotation:kind": MANAGERS,
@@ -243,8 +244,12 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "get_configuration_file": (API_MANAGERS, Scope.PROJECTS_READ),
     "get_differences": (API_MANAGERS, Scope.PROJECTS_READ),
     "open_project": ("Lxxxx+xx", Scope.PROJECTS_WRITE),
+    "draft_project": ("Lxxxx+xx", Scope.PROJECTS_WRITE),
+    "open_draft": ("Lxxxx-xx", Scope.PROJECTS_WRITE),
+    "discard_draft": ("Lxxxx-xx", Scope.PROJECTS_WRITE),
     "change_configuration": (API_MANAGERS, Scope.PROJECTS_WRITE),
     "add_class": (API_MANAGERS, Scope.PROJECTS_WRITE),
+    "rename_class": (API_MANAGERS, Scope.PROJECTS_WRITE),
     "merge_class": (API_MANAGERS, Scope.PROJECTS_WRITE),
     "take_back_merge": (API_MANAGERS, Scope.PROJECTS_WRITE),
     "upload_dataset": (API_MANAGERS, Scope.DATASETS_WRITE),
@@ -253,6 +258,8 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "post_records": (API_MANAGERS, Scope.DATASETS_WRITE),
     "get_job": (MANAGERS, Scope.DATASETS_WRITE),
     "claim_assignment": (API_ANNOTATORS, Scope.LABELS_WRITE),
+    "claim_batch": (API_ANNOTATORS, Scope.LABELS_WRITE),
+    "answer_batch": (API_ANNOTATORS, Scope.LABELS_WRITE),
     "label_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
     "skip_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
     "undo_last": (API_ANNOTATORS, Scope.LABELS_WRITE),
@@ -414,6 +421,8 @@ ROUTES: dict[str, tuple[str, Scope]] = {
 KIND = {"oracle": "trusted", "arrival": "stream", "privacy_unit": "record"}
 BODIES: dict[str, Any] = {
     "post_records": {"records": [{"text": "hello"}]},
+    "claim_batch": {},
+    "answer_batch": {"answers": []},
     "label_assignment": {"choice": 0},
     "skip_assignment": {},
     "decide_review": {"decision": "settle", "choice": 0},
@@ -422,6 +431,7 @@ BODIES: dict[str, Any] = {
     "change_configuration": {"settings": {}},
     "simulate_plan": {"records": 300},
     "add_class": {"name": "one more"},
+    "rename_class": {"name": "yes", "to": "sure"},
     "merge_class": {"name": "yes", "into": "no"},
     "take_back_merge": {"name": "yes"},
     "change_questions": {"action": "set_aside", "questions": [1]},
@@ -480,5 +490,9 @@ BODIES: dict[str, Any] = {
     "choose_mails": {"wanted": False},
 }
 # Routes that take a file instead, and what one of them asks for beside it.
-FILES = {"upload_dataset": ("more.csv", b"text\nhello\n"), "add_guideline_picture": ("a.png", b"none")}
+FILES = {
+    "upload_dataset": ("more.csv", b"text\nhello\n"),
+    "draft_project": ("more.csv", b"text\nhello\n"),
+    "add_guideline_picture": ("a.png", b"none"),
+}
 SENT = {"description": "blue"}

@@ -1,4 +1,4 @@
-"""Made-up files of the six kinds that people bring, as a private pool and a public labelled file."""
+"""Made-up files of the kinds that people bring, as a private pool and a public labelled file."""
 
 import csv
 import io
@@ -51,6 +51,13 @@ def many_classes(rows: int = 300) -> RawFiles:
         lines(("body", "category"), public),
         "bank_public.csv",
     )
+
+
+def examples(each: int = 5) -> bytes:
+    """Two columns of example messages, as a manager writes them for `many_classes`."""
+    asked = ("What about my {}?", "My {}, please", "I have a question on {}", "It is the {}", "Again: {}")
+    rows = [(name, line.format(name.replace("_", " "))) for name in MANY for line in asked[:each]]
+    return lines(("class", "example"), rows)
 
 
 def user_names(people: int = 1500) -> RawFiles:
@@ -112,6 +119,33 @@ def table(rows: int = 200) -> RawFiles:
     )
 
 
+def ratings(rows: int = 120) -> RawFiles:
+    """Answers to a survey; the public ones have one to five stars."""
+    words = ("awful", "poor", "fair", "good", "superb")
+    pool = [(n, f"the stay was {words[n % 5]} and the breakfast {words[n % 3]}, room {n}") for n in range(rows)]
+    public = [(f"our visit was {words[n % 5]} on day {n}", n % 5 + 1) for n in range(60)]
+    return RawFiles(
+        lines(("response", "comment"), pool, mark="\t"),
+        "survey.tsv",
+        lines(("comment", "stars"), public, mark="\t"),
+        "survey_public.tsv",
+    )
+
+
+def spans(rows: int = 150) -> RawFiles:
+    """Messages that begin with a name and then a day; the public ones have their offsets."""
+
+    def message(n: int, of: str) -> dict[str, object]:
+        name, day = ("Anna", "Olga", "Peter")[n % 3], ("monday", "friday", "sunday")[n // 3 % 3]
+        found = [(0, len(name), "name"), (len(name) + 1, len(name) + 1 + len(day), "day")]
+        marked = [dict(zip(("start", "end", "label"), one, strict=True)) for one in found]
+        return {"text": f"{name} {day} is what the note says {n} of {of}", "spans": marked}
+
+    pool = [json.dumps({"text": message(n, "ours")["text"]}) for n in range(rows)]
+    public = [json.dumps(message(n, "the test")) for n in range(40)]
+    return RawFiles("\n".join(pool).encode(), "notes.jsonl", "\n".join(public).encode(), "notes_public.jsonl")
+
+
 def _zip(rows: int, *, folders: bool, seed: int) -> bytes:
     rng = random.Random(seed)
     out = io.BytesIO()
@@ -135,4 +169,6 @@ KINDS = {
     "german": german,
     "images": images,
     "table": table,
+    "ratings": ratings,
+    "spans": spans,
 }

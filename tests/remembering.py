@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from privacy.ledger.counter import site_counter
 from privacy.ledger.marks import AccountIdentity, Mark
+from tests.chance import let_chance_repeat
 from tests.emptying import written_tables
 
 Made = TypeVar("Made")
@@ -47,7 +49,10 @@ def begin(kept: dict[str, Beginning], name: str, build: Callable[[], Made], *, s
     if beginning is None:
         written = written_rows()
         assert not written, f"What is remembered begins in an empty site, and there are rows in {', '.join(written)}."
-        made = build()
+        # Whichever test comes first, what they begin with is the same.
+        with pytest.MonkeyPatch.context() as patch:
+            let_chance_repeat(patch, name)
+            made = build()
         folder = shutil.copytree(storage, room / f"beginning-{len(kept)}")
         kept[name] = Beginning(copy.deepcopy(made), written_rows(), folder, dict(site_counter().marks()))
         return made

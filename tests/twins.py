@@ -237,7 +237,7 @@ def addresses_of(project: Project, role: str) -> list[tuple[str, str]]:
     for method, name, row in wanted:
         arguments = patterns[name].pattern.converters
         own = options | ({"name": files} if "version" in arguments else {})
-        looks = method == "GET" or name in ("api:claim_assignment", "api:predict")
+        looks = method == "GET" or name in ("api:claim_assignment", "api:claim_batch", "api:predict")
         if looks and row[PEOPLE.index(role)] == "+" and arguments.keys() <= own.keys():
             found += [(method, reverse(name, kwargs=each)) for each in every({key: own[key] for key in arguments})]
     return found

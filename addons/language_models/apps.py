@@ -13,11 +13,10 @@ class LanguageModelsConfig(addons.AddonConfig):
         "opening_words": "language_models/_opening.html",
         "settings": "language_models/_link.html",
     }
-    sentences = {
-        "language_models:words_draft": _("Accepted drafted examples"),
-        "language_models:draft_for_project": _("Let a language model draft examples"),
-        "api:draft_words": _("Let a language model draft examples, by REST"),
-    }
+    actions = (
+        (_("Accepted drafted examples"), "language_models:words_draft"),
+        (_("Drafted examples with a language model"), "language_models:draft_for_project api:draft_words"),
+    )
 
     def ready(self) -> None:
         from addons.language_models import selectors  # noqa: PLC0415 - tables are known by now

@@ -19,15 +19,15 @@ class LanguageModelAnswers(Choice):
 
     kind: ClassVar[Kind] = Kind.MACHINE
     name: ClassVar[str] = "language_model"
-    label: ClassVar[str] = _("a language model answers as one of the annotators")
-    help: ClassVar[str] = _("It takes one place of each question at most, and is marked as a machine everywhere.")
+    label: ClassVar[str] = _("a language model answers as an annotator")
+    help: ClassVar[str] = _("It gives at most one answer a question, marked as a machine's.")
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),
         data_kinds=("text",),
         why_not={
-            "trusted": _("A language model is sent what it answers about: only what passed a gate may leave the site."),
-            "stream": _("A language model is sent what it answers about: only what passed a gate may leave the site."),
+            "trusted": _("Language models see only texts that passed a gate."),
+            "stream": _("Language models see only texts that passed a gate."),
         },
     )
     # It is shown gate output alone, so it may come and go.
@@ -36,19 +36,19 @@ class LanguageModelAnswers(Choice):
     machine_endpoint: str = parameter(
         "",
         label=_("Name of the endpoint"),
-        help=_("One of those that the site's administrator has named in LANGUAGE_MODELS."),
+        help=_("One of the models named in LANGUAGE_MODELS."),
     )
     machine_requests: int = parameter(
         1000,
         at_least=1,
         at_most=1_000_000,
         label=_("Requests to it at most"),
-        help=_("Over the whole project, repeated ones included: this bounds what it can cost."),
+        help=_("In the whole project, with retries; this bounds the cost."),
     )
 
     @classmethod
     def missing(cls) -> str:
-        return "" if site.LANGUAGE_MODELS else _("The site's administrator has named no language model.")
+        return "" if site.LANGUAGE_MODELS else _("No such endpoint is configured on this site.")
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: what it is sent passed the gate, which was paid for."""
@@ -56,11 +56,9 @@ class LanguageModelAnswers(Choice):
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         broken: dict[str, str] = {}
         if self.machine_endpoint not in site.LANGUAGE_MODELS:
-            broken["machine_endpoint"] = _("The site's administrator has named no such endpoint.")
+            broken["machine_endpoint"] = _("No such endpoint is configured on this site.")
         if (settings.get("overlap") or 1) < FEWEST_ASKED:
-            broken["overlap"] = as_message(
-                "A machine never answers alone: at least {fewest} must be asked.", fewest=FEWEST_ASKED
-            )
+            broken["overlap"] = as_message("A model never answers alone: ask at least {fewest}.", fewest=FEWEST_ASKED)
         return broken
 
 

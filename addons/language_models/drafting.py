@@ -41,7 +41,7 @@ def start_draft(
 ) -> WordsDraft:
     """Store what the model will be shown, and let a worker ask it."""
     if endpoint not in settings.LANGUAGE_MODELS:
-        raise DraftRefused(as_message("The site's administrator has named no such endpoint."))
+        raise DraftRefused(as_message("No such endpoint is configured on this site."))
     if not 1 <= examples <= MOST_EXAMPLES:
         raise DraftRefused(as_message("From 1 to {most} examples of each class.", most=MOST_EXAMPLES))
     if not classes:

@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models.numbered import NumberedModel
 from annotation.models.quality import Machine
@@ -16,13 +15,13 @@ from annotation.models.quality import Machine
 
 class MachineAnnotator(NumberedModel):
     machine = models.OneToOneField(Machine, models.CASCADE, related_name="language_model")
-    requests = models.PositiveIntegerField(default=0, help_text=_("Sent so far, counted before each is sent."))
-    unusable = models.PositiveIntegerField(default=0, help_text=_("Replies that named no class."))
-    tokens = models.PositiveBigIntegerField(default=0, help_text=_("As the endpoint counts them."))
-    faults = models.PositiveIntegerField(default=0, help_text=_("Runs in a row that ended with a fault."))
+    requests = models.PositiveIntegerField(default=0, help_text="Sent so far, counted before each is sent.")
+    unusable = models.PositiveIntegerField(default=0, help_text="Replies that named no class.")
+    tokens = models.PositiveBigIntegerField(default=0, help_text="As the endpoint counts them.")
+    faults = models.PositiveIntegerField(default=0, help_text="Runs in a row that ended with a fault.")
     last_fault = models.CharField(max_length=200, blank=True)
-    next_at = models.DateTimeField(null=True, blank=True, help_text=_("Nothing is sent before."))
-    leased_until = models.DateTimeField(null=True, blank=True, help_text=_("A worker is at it until then."))
+    next_at = models.DateTimeField(null=True, blank=True, help_text="Nothing is sent before.")
+    leased_until = models.DateTimeField(null=True, blank=True, help_text="A worker is at it until then.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -45,14 +44,14 @@ class WordsDraft(NumberedModel):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     project = models.ForeignKey("annotation.Project", models.CASCADE, null=True, blank=True, related_name="+")
-    opening = models.UUIDField(null=True, blank=True, help_text=_("The project is not opened yet."))
+    opening = models.UUIDField(null=True, blank=True, help_text="The project is not opened yet.")
     endpoint = models.CharField(max_length=40)
     model = models.CharField(max_length=200)
     classes = models.JSONField()
     question = models.TextField()
     guidelines = models.TextField(blank=True)
-    examples = models.PositiveSmallIntegerField(help_text=_("Of each class."))
-    found = models.JSONField(default=list, help_text=_("Pairs of a class and a text."))
+    examples = models.PositiveSmallIntegerField(help_text="Of each class.")
+    found = models.JSONField(default=list, help_text="Pairs of a class and a text.")
     fault = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -68,7 +67,7 @@ class WordsDraft(NumberedModel):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether its worker has ended without a result."""
+        """True once its worker has ended without a result."""
         return self.ended_at is None and timezone.now() - self.created_at > LONGEST_DRAFTING
 
     @property

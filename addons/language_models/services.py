@@ -126,7 +126,7 @@ def _asked(machine: MachineAnnotator, choice: LanguageModelAnswers, messages: li
 def _endpoint(name: str) -> Endpoint:
     found = settings.LANGUAGE_MODELS.get(name)
     if found is None:
-        raise EndpointFault("the endpoint is not named any more", again=False)
+        raise EndpointFault("the endpoint was removed", again=False)
     url, model, key = found
     return Endpoint(url, model, key)
 

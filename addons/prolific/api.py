@@ -251,7 +251,7 @@ def change_study(request: HttpRequest, slug: str, study_id: str, body: StudyChan
 def decide_participation(request: HttpRequest, slug: str, study_id: str, body: ParticipationDecisionIn) -> None:
     submission = _found(request, slug, study_id, Scope.STUDIES_WRITE).submissions.filter(pk=body.participation).first()
     if submission is None:
-        raise StudyRefused("This participation does not wait for a decision.", field="participation")
+        raise StudyRefused("This participation has already been decided.", field="participation")
     studies.judge(
         submission=submission,
         kind=VerdictKind(body.decision.upper()),

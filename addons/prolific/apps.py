@@ -9,21 +9,19 @@ from annotation.signals import project_deleting, project_erasing
 class ProlificConfig(addons.AddonConfig):
     name = "addons.prolific"
     panels = {"people": "prolific/_link.html", "crowd_done": "prolific/_done.html"}
-    sentences = {
-        "prolific:studies": _("Opened a study on Prolific"),
-        "prolific:connect_platform": _("Connected the project to Prolific, or took it back"),
-        "prolific:change_study": _("Moved a study on Prolific on, or approved its participations"),
-        "prolific:judge_submission": _("Rejected a participation on Prolific, or asked for its return"),
-        "prolific:give_bonuses": _("Gave bonuses on Prolific"),
-        "prolific:settle_bonuses": _("Said whether bonuses on Prolific were paid"),
-        "api:connect_platform": _("Stored a token of Prolific, by REST"),
-        "api:disconnect_platform": _("Had the token of Prolific forgotten, by REST"),
-        "api:open_study": _("Opened a study on Prolific, by REST"),
-        "api:change_study": _("Moved a study on Prolific on, or approved its participations, by REST"),
-        "api:decide_participation": _("Decided about a participation on Prolific, by REST"),
-        "api:give_bonuses": _("Gave bonuses on Prolific, by REST"),
-        "api:settle_bonuses": _("Said whether unclear bonuses on Prolific came, by REST"),
-    }
+    actions = (
+        (_("Opened a study on Prolific"), "prolific:studies api:open_study"),
+        (_("Connected or disconnected Prolific"), "prolific:connect_platform"),
+        (_("Stored a token of Prolific"), "api:connect_platform"),
+        (_("Deleted the token of Prolific"), "api:disconnect_platform"),
+        (_("Changed a study on Prolific or approved participations"), "prolific:change_study api:change_study"),
+        (
+            _("Rejected a participation on Prolific or asked to return it"),
+            "prolific:judge_submission api:decide_participation",
+        ),
+        (_("Paid bonuses on Prolific"), "prolific:give_bonuses api:give_bonuses"),
+        (_("Settled unclear bonuses on Prolific"), "prolific:settle_bonuses api:settle_bonuses"),
+    )
 
     def ready(self) -> None:
         from addons.prolific.services import accounts  # noqa: PLC0415 - tables are known by now

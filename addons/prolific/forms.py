@@ -23,7 +23,7 @@ class AccountForm(forms.Form):
         max_length=400,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         label=_("API token"),
-        help_text=_("Made on Prolific, under Settings. It is kept sealed and never shown again."),
+        help_text=_("From Prolific's settings; stored sealed, never shown again."),
     )
     fee_percent = forms.DecimalField(
         min_value=0,
@@ -31,17 +31,17 @@ class AccountForm(forms.Form):
         max_digits=5,
         decimal_places=2,
         label=_("Fee in percent"),
-        help_text=_("What Prolific adds to each pay and bonus, with taxes. Your contract says it."),
+        help_text=_("Added by Prolific to each pay and bonus, with taxes."),
     )
 
 
 class StudyForm(forms.Form):
-    name = forms.CharField(max_length=120, label=_("Name"), help_text=_("Participants see it on Prolific."))
+    name = forms.CharField(max_length=120, label=_("Name"), help_text=_("Shown to participants."))
     description = forms.CharField(
         max_length=3000,
         widget=forms.Textarea(attrs={"rows": 4}),
         label=_("Description"),
-        help_text=_("Participants read it before they begin. Write nothing of a record into it."),
+        help_text=_("Shown to participants; include no record text."),
     )
     places = forms.IntegerField(min_value=1, max_value=MOST_PLACES, label=_("Places"))
     reward = forms.DecimalField(
@@ -51,7 +51,7 @@ class StudyForm(forms.Form):
         min_value=1,
         max_value=MOST_MINUTES,
         label=_("Minutes"),
-        help_text=_("How long it takes, as participants are told."),
+        help_text=_("Shown to participants."),
     )
     answers_wanted = forms.IntegerField(
         min_value=1, max_value=MOST_PLACES, initial=20, label=_("Answers until the completion code is shown")
@@ -60,7 +60,7 @@ class StudyForm(forms.Form):
     signed = forms.BooleanField(
         required=False,
         label=_("Only who Prolific signs for"),
-        help_text=_("The study is opened with a secured address, and nobody gets in under a made-up id."),
+        help_text=_("Requires Prolific's secured address, against invented ids."),
     )
 
     def values(self) -> dict[str, Any]:
@@ -78,13 +78,13 @@ class VerdictForm(forms.Form):
         choices=[("", _("choose")), *REJECTION_REASONS.items()],
         required=False,
         label=_("Reason"),
-        help_text=_("Only to reject: Prolific asks for it."),
+        help_text=_("Only to reject."),
     )
     message = forms.CharField(
         max_length=MOST_MESSAGE,
         widget=forms.Textarea(attrs={"rows": 3}),
         label=_("Message"),
-        help_text=_("The participant reads it. To reject, at least 100 letters; write nothing of a record."),
+        help_text=_("Shown to the participant; at least 100 letters to reject, no record text."),
     )
 
     def __init__(self, *args: Any, open_ones: list[tuple[int, str]], **kwargs: Any) -> None:
@@ -95,7 +95,7 @@ class VerdictForm(forms.Form):
     def clean_submission(self) -> int:
         chosen: int = self.cleaned_data["submission"]
         if chosen not in self.known:
-            raise forms.ValidationError(_("This participation does not wait for a decision."))
+            raise forms.ValidationError(_("This participation has already been decided."))
         return chosen
 
     def clean(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class BonusForm(forms.Form):
         max_length=100_000,
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         label=_("Bonuses"),
-        help_text=_("A line each, or a CSV file's content: participant-1a2b,1.50"),
+        help_text=_("One per line: participant-1a2b,1.50"),
     )
 
     def clean_amounts(self) -> dict[str, int]:
@@ -128,7 +128,7 @@ class BonusForm(forms.Form):
             name = row[0].strip().lstrip("'")
             if cents is None:
                 raise forms.ValidationError(
-                    say_now("Line %(number)d is no name, a comma and an amount above 0 with two digits at most.")
+                    say_now("Line %(number)d must be a name, a comma and an amount above 0 with at most two decimals.")
                     % {"number": number}
                 )
             if name in found:

@@ -190,7 +190,7 @@ class Prolific:
             target, address, encrypted = platform_target(settings.PROLIFIC_URL.rstrip("/") + path)
         except AddressRefused as error:
             raise PlatformFault(
-                as_message("Prolific cannot be asked: {reason}", reason=error.args[0]), again=True
+                as_message("Prolific cannot be reached: {reason}", reason=error.args[0]), again=True
             ) from error
         try:
             status, after, content = exchange(
@@ -206,7 +206,7 @@ class Prolific:
         except ConnectionRefusedError as error:
             raise PlatformFault(as_message("Prolific cannot be reached."), again=True) from error
         except (OSError, http.client.HTTPException, ReplyTooLong) as error:
-            raise PlatformFault(as_message("Prolific gave no whole answer."), again=True, unclear=changes) from error
+            raise PlatformFault(as_message("Prolific's answer cannot be read."), again=True, unclear=changes) from error
         if not http.HTTPStatus.OK <= status < http.HTTPStatus.MULTIPLE_CHOICES:
             raise fault_of(status, after, content, changes=changes)
         if not content:
@@ -231,14 +231,16 @@ def platform_target(url: str) -> tuple[Target, str, bool]:
 
 def fault_of(status: int, after: float, content: bytes, *, changes: bool) -> PlatformFault:
     if status == http.HTTPStatus.TOO_MANY_REQUESTS:
-        return PlatformFault(as_message("Prolific asks to wait: it had too many requests."), again=True, after=after)
+        return PlatformFault(
+            as_message("Prolific is rate-limiting requests. Try again later."), again=True, after=after
+        )
     if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
-        return PlatformFault(as_message("API token: Prolific does not take it."), again=False, is_token=True)
+        return PlatformFault(as_message("API token: rejected by Prolific."), again=False, is_token=True)
     if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
-        message = as_message("Prolific has a fault of its own (HTTP {status}).", status=status)
+        message = as_message("Prolific failed (HTTP {status}).", status=status)
         return PlatformFault(message, again=True, after=after, unclear=changes)
     if status == http.HTTPStatus.NOT_FOUND:
-        return PlatformFault(as_message("Prolific does not know it, or not this account's."), again=False)
+        return PlatformFault(as_message("Unknown to Prolific, or of another account."), again=False)
     name, detail = _detail(content)
     if name:
         message = as_message(

@@ -38,7 +38,7 @@ def studies(request: HttpRequest, slug: str) -> HttpResponse:
         except StudyRefused as refusal:
             _add_refusal(form, refusal)
         else:
-            messages.success(request, _("The draft is being opened. Publish it once it is there."))
+            messages.success(request, _("The draft is being created."))
             return redirect("prolific:study", slug=slug, study_id=study.pk)
     return _page(request, project, form=form)
 
@@ -51,13 +51,13 @@ def connect_platform(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     if "forget" in request.POST:
         accounts.disconnect_account(project=project)
-        messages.success(request, _("The token is forgotten. Studies on Prolific stay as they are."))
+        messages.success(request, _("The token is deleted."))
         return redirect("prolific:studies", slug=slug)
     form = AccountForm(request.POST)
     if not form.is_valid():
         return _page(request, project, account_form=form)
     accounts.connect_account(project=project, actor=person_of(request), **form.cleaned_data)
-    messages.success(request, _("The token is stored and being tried."))
+    messages.success(request, _("The token is stored."))
     return redirect("prolific:studies", slug=slug)
 
 
@@ -74,7 +74,7 @@ def change_study(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
     do = request.POST.get("do", "")
     if do in StudyStep.values:
         service.want_step(study=found, step=StudyStep(do))
-        messages.success(request, _("It is being done."))
+        messages.success(request, _("Prolific is being asked."))
     elif do == "approve":
         number = service.approve_complete(study=found, actor=person_of(request))
         words = ngettext("%(n)d participation is being approved.", "%(n)d participations are being approved.", number)
@@ -84,9 +84,9 @@ def change_study(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
         messages.success(request, _("Prolific is being asked."))
     elif do == "forget":
         service.forget_people(study=found)
-        messages.success(request, _("Who came is forgotten; the sums stay."))
+        messages.success(request, _("Participants are forgotten."))
     else:
-        raise StudyRefused("There is nothing of this name to be done.")
+        raise StudyRefused("Nothing here has this name.")
     return redirect("prolific:study", slug=slug, study_id=study_id)
 
 
@@ -108,7 +108,7 @@ def judge_submission(request: HttpRequest, slug: str, study_id: int) -> HttpResp
         except StudyRefused as refusal:
             _add_refusal(form, refusal)
         else:
-            messages.success(request, _("The participant is being told."))
+            messages.success(request, _("Prolific is being asked."))
             return redirect("prolific:study", slug=slug, study_id=study_id)
     return _study_page(request, found, verdict_form=form)
 
@@ -139,7 +139,7 @@ def give_bonuses(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
 def settle_bonuses(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
     found = _found(request, slug, study_id)
     bonuses.settle_unclear(study=found, came=request.POST.get("came") == "yes")
-    messages.success(request, _("Written down."))
+    messages.success(request, _("Saved."))
     return redirect("prolific:study", slug=slug, study_id=study_id)
 
 

@@ -21,7 +21,6 @@ from addons.spark.steps import FAILED_WITH, StepFailed
 from learner.features.batches import BatchEngine, BatchFunction, BatchStep, batch_bytes, batch_of
 from privacy.errors import EngineFailed
 from privacy.gate.engine import Tell
-from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 # How many drivers may end one after the other without a batch that was made.
@@ -79,7 +78,7 @@ def _answer(driver: Driver) -> tuple[bytes, int]:
     tell = _patience()
     said = driver.answer("made", 0, tell)
     if "error" in said:
-        raise EngineFailed(as_message("The work on the rows failed: {name}.", name=said["error"]))
+        raise EngineFailed(f"The work on the rows failed: {said['error']}.")
     return driver.take(said["bytes"], lambda: tell(0)), said["wide"]
 
 
@@ -100,8 +99,6 @@ def _patience() -> Tell:
 
     def tell(read: int) -> None:
         if time.monotonic() > until:
-            raise EngineFailed(
-                as_message("The cluster did nothing for {minutes} minutes.", minutes=PATIENCE_SECONDS // 60)
-            )
+            raise EngineFailed(f"The cluster did nothing for {PATIENCE_SECONDS // 60} minutes.")
 
     return tell

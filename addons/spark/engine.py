@@ -16,12 +16,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from addons.spark.jobs import FileReader, UnknownGate, gate_told, told_gate
+from addons.spark.jobs import FileReader, UnknownGate, gate_told
 from learner.features.crew import engine_environment
 from privacy.errors import EngineFailed, PoolDamaged
-from privacy.gate.counting import CountingGate
+from privacy.gate.counting import CountingGate, gate_as_json
 from privacy.gate.engine import PoolFile, Tell
-from privacy.wording import as_message
 
 # A share of so many rows is counted by one executor in about a second, in little memory.
 SHARE_ROWS: Final = 1_000_000
@@ -32,15 +31,11 @@ READ_BYTES: Final = 2**20
 # What the driver is told beside, to find a cluster and, by its own keys, a bucket.
 CLUSTER_PREFIXES: Final = ("JAVA_HOME", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KUBE", "AWS_")
 REASONS: Final = {
-    "PlainCluster": as_message(
-        "The processes of the cluster would talk to each other in plain: set spark.authenticate and"
-        " spark.network.crypto.enabled in spark-defaults.conf."
-    ),
-    "OtherVersions": as_message("Executors of the cluster have another Python, numpy or pyarrow than the site."),
-    "TableChanged": as_message(
-        "An executor of the cluster does not find a file of the registered table as it was registered, or cannot read"
-        " it to its end. Executors need its folder under the same path, or a key to its bucket."
-    ),
+    "PlainCluster": "The cluster is not encrypted: set spark.authenticate and spark.network.crypto.enabled in "
+    "spark-defaults.conf.",
+    "OtherVersions": "Executors of the cluster have another Python, numpy or pyarrow than the site.",
+    "TableChanged": "An executor cannot read a file of the registered table: it needs its folder under the same path, "
+    "or a key to its bucket.",
 }
 
 
@@ -82,7 +77,7 @@ class SparkEngine:
         if not files:
             return []
         self._driver.order(
-            gate=told_gate(gate),
+            gate=gate_as_json(gate),
             files=[asdict(part) for file in files for part in self._cut(file)],
             reader=asdict(self._reader),
             key=key.hex(),
@@ -97,16 +92,13 @@ class SparkEngine:
 def _refuse_unknown(gate: CountingGate) -> None:
     try:
         # Words of an enumeration equal plain ones, and mean nothing to who compares by identity.
-        known = repr(gate_told(json.loads(json.dumps(told_gate(gate))))) == repr(gate)
+        known = repr(gate_told(json.loads(json.dumps(gate_as_json(gate))))) == repr(gate)
     except (UnknownGate, TypeError):
         known = False
     if not known:
         raise EngineFailed(
-            as_message(
-                "Executors of the cluster have no code of the gate {name}: its mechanism must stand in a module of the"
-                " package privacy, and have plain numbers and words alone.",
-                name=type(gate).__name__,
-            )
+            f"The cluster's executors lack the code of the gate {type(gate).__name__}: its mechanism must be "
+            "a module of the package privacy with numbers and strings as parameters."
         )
 
 
@@ -189,7 +181,7 @@ class Driver:
 def driver_of_a_job(master: str, tell: Tell, **job: Any) -> Iterator[Driver]:
     """Start a driver that has reached the cluster and seen an executor run; end it afterwards."""
     if find_spec("pyspark") is None:
-        raise EngineFailed(as_message("SPARK_MASTER names a cluster and the extra spark is not installed."))
+        raise EngineFailed("SPARK_MASTER names a cluster and the extra spark is not installed.")
     with tempfile.TemporaryDirectory(prefix="dpal-spark-") as folder:
         driver = Driver(folder)
         try:
@@ -213,18 +205,16 @@ def _unless_gone(error: type[Exception]) -> Iterator[None]:
 
 
 def _ended() -> EngineFailed:
-    return EngineFailed(as_message("The driver of the cluster's job ended without an answer."))
+    return EngineFailed("The driver of the cluster's job ended without an answer.")
 
 
 def _failure(name: str) -> Exception:
     if name == "PoolDamaged":
-        return PoolDamaged(
-            as_message("A file of the pool is not what was stored: its digest differs. Nothing was read of it.")
-        )
+        return PoolDamaged("A pool file was changed after it was stored (its digest differs). It was not read.")
     if name == "FileNotFoundError":
         return FileNotFoundError(name)
     return _did_nothing(name)
 
 
 def _did_nothing(name: str) -> EngineFailed:
-    return EngineFailed(REASONS.get(name) or as_message("The cluster did not count the pool: {name}.", name=name))
+    return EngineFailed(REASONS.get(name) or f"The cluster did not count the pool: {name}.")

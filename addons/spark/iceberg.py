@@ -1,8 +1,8 @@
 """Iceberg tables (versions 1 and 2, of Parquet files) by their metadata: one snapshot, its files and columns by id."""
 
 # Metadata name files by absolute addresses, but only their place below the table's own counts, so a table may be
-# mounted elsewhere. A snapshot with delete files is refused: which rows they leave, only rows tell. A manifest
-# repeats single texts as bounds of columns, so it is read in a limited process.
+# mounted elsewhere. A snapshot with delete files is refused: which rows they leave, only rows tell. Metadata and
+# manifests, which repeat single texts as bounds of columns, are read in limited processes.
 
 import json
 import re
@@ -24,30 +24,30 @@ from annotation.data.readers.registered import (
 from annotation.data.readers.stores import METADATA_ENDINGS, METADATA_FOLDER, StoredFile, TableStore, refuse_too_many
 from annotation.errors import InvalidUpload
 from annotation.work.limits import Answer, Job, LimitReached, Limits, run
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 NAMED = re.compile(r"v?(\d+)(?:-[^/]*?)?(\.gz)?\.metadata\.json(\.gz)?")
 VERSIONS = (1, 2)
 TEXTS, PEOPLE = ("string",), ("string", "int", "long")
-COMPRESSED = as_message(
+COMPRESSED = in_english(
     "address: the newest metadata file of the Iceberg table is compressed; set its write.metadata.compression-codec "
     "to none"
 )
-TWO_NEWEST = as_message(
+TWO_NEWEST = in_english(
     "address: two metadata files of the Iceberg table are the newest; register the one that your catalogue names"
 )
-NONE_YET = as_message("address: the Iceberg table has no snapshot yet")
-DELETES = as_message(
+NONE_YET = in_english("address: the Iceberg table has no snapshot yet")
+DELETES = in_english(
     "address: the Iceberg snapshot has delete files; rewrite its data files without them (compact it) and register the "
     "snapshot that comes of it"
 )
-NO_PARQUET = as_message("address: a data file of the Iceberg snapshot is encrypted or no Parquet file")
-OUTSIDE = as_message("address: a file of the Iceberg snapshot lies outside the table's folder")
-OTHER_FILE = as_message("address: a data file is not the one that the Iceberg snapshot names")
+NO_PARQUET = in_english("address: a data file of the Iceberg snapshot is encrypted or no Parquet file")
+OUTSIDE = in_english("address: a file of the Iceberg snapshot lies outside the table's folder")
+OTHER_FILE = in_english("address: a data file is not the one that the Iceberg snapshot names")
 MOST_BYTES = 32 * 1024 * 1024
 DELETED = 2
-DAMAGED = as_message("address: the metadata of the Iceberg table cannot be read")
-OTHER_CODEC = as_message(
+DAMAGED = in_english("address: the metadata of the Iceberg table cannot be read")
+OTHER_CODEC = in_english(
     "address: the manifests of the Iceberg table are not compressed by deflate; set its write.avro.compression-codec "
     "to gzip and rewrite them"
 )
@@ -69,27 +69,26 @@ class Entry:
 
 
 def manifests_of(content: bytes) -> list[Manifest]:
-    return [Manifest(each["path"], each["deletes"]) for each in _answer(read_manifests, content)]
+    return [Manifest(**each) for each in _answer(read_manifests, content)]
 
 
 def manifest_entries(content: bytes) -> list[Entry]:
     return [Entry(**each) for each in _answer(read_entries, content)]
 
 
-def _answer(job: Job, content: bytes) -> list[dict[str, Any]]:
+def _answer(job: Job, content: bytes, **arguments: Any) -> Any:
     try:
-        found: list[dict[str, Any]] = next(run(job, BytesIO(content), Limits()))[0]["found"]
+        return next(run(job, BytesIO(content), Limits(), **arguments))[0]["found"]
     except LimitReached as reached:
         raise InvalidUpload(
-            as_message("address: the metadata of the Iceberg table {reason}", reason=reached.reason)
+            in_english("address: the metadata of the Iceberg table {reason}", reason=reached.reason)
         ) from None
-    return found
 
 
 def read_manifests(file: BinaryIO) -> Iterator[Answer]:
     with _as_damaged():
         found = [
-            {"path": str(each["manifest_path"]), "deletes": each.get("content") not in (None, 0)}
+            asdict(Manifest(str(each["manifest_path"]), each.get("content") not in (None, 0)))
             for each in _records(file)
         ]
     yield {"found": found}, b""
@@ -139,27 +138,11 @@ class IcebergSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    content: dict[str, Any]
-    # What every file's address begins with.
+    """A snapshot by the metadata of its table; every file's address begins with `above`."""
+
     above: str
-
-    def snapshot(self, wanted: int | None) -> dict[str, Any]:
-        number = self.content.get("current-snapshot-id") if wanted is None else wanted
-        found = [each for each in self.content.get("snapshots") or () if each["snapshot-id"] == number]
-        if not found and wanted is not None:
-            raise InvalidUpload(as_message("snapshot: the Iceberg table has no snapshot {number}", number=str(wanted)))
-        if not found:
-            raise InvalidUpload(NONE_YET)
-        snapshot: dict[str, Any] = found[0]
-        return snapshot
-
-    def fields(self, snapshot: dict[str, Any], wanted: int | None) -> list[dict[str, Any]]:
-        number = self.content.get("current-schema-id")
-        number = number if wanted is None else snapshot.get("schema-id", number)
-        schemas = self.content.get("schemas") or [self.content["schema"]]
-        found = [each for each in schemas if each.get("schema-id") == number] or [schemas[-1]]
-        fields: list[dict[str, Any]] = found[0]["fields"]
-        return fields
+    manifests: str
+    noted: IcebergSnapshot
 
     def name(self, address: str) -> str:
         plain = _plain(address)
@@ -167,6 +150,48 @@ class Metadata:
         if name == plain or not name.isprintable() or any(part in ("", ".", "..") for part in name.split("/")):
             raise InvalidUpload(OUTSIDE)
         return name
+
+
+def read_metadata(file: BinaryIO, *, columns: dict[str, Any], wanted: int | None) -> Iterator[Answer]:
+    """Yield a snapshot and where its manifests are listed; a job of a limited process."""
+    with _as_damaged():
+        content = json.load(file)
+        if (version := content["format-version"]) not in VERSIONS:
+            raise InvalidUpload(
+                in_english(
+                    "address: the Iceberg table is in version {version} of the format; 1 and 2 are read",
+                    version=str(version),
+                )
+            )
+        snapshot = _snapshot(content, wanted)
+        fields = _fields(content, snapshot, wanted)
+        roles = TableColumns(**columns).roles
+        ids = {role: _id_of(fields, role, column) for role, column in roles if column is not None}
+        noted = IcebergSnapshot(
+            str(content.get("table-uuid", "")), int(snapshot["snapshot-id"]), ids["text"], ids.get("contributor")
+        )
+        found = Metadata(_plain(content["location"]).rstrip("/") + "/", str(snapshot["manifest-list"]), noted)
+    yield {"found": asdict(found)}, b""
+
+
+def _snapshot(content: dict[str, Any], wanted: int | None) -> dict[str, Any]:
+    number = content.get("current-snapshot-id") if wanted is None else wanted
+    found = [each for each in content.get("snapshots") or () if each["snapshot-id"] == number]
+    if not found and wanted is not None:
+        raise InvalidUpload(in_english("snapshot: the Iceberg table has no snapshot {number}", number=str(wanted)))
+    if not found:
+        raise InvalidUpload(NONE_YET)
+    snapshot: dict[str, Any] = found[0]
+    return snapshot
+
+
+def _fields(content: dict[str, Any], snapshot: dict[str, Any], wanted: int | None) -> list[dict[str, Any]]:
+    number = content.get("current-schema-id")
+    number = number if wanted is None else snapshot.get("schema-id", number)
+    schemas = content.get("schemas") or [content["schema"]]
+    found = [each for each in schemas if each.get("schema-id") == number] or [schemas[-1]]
+    fields: list[dict[str, Any]] = found[0]["fields"]
+    return fields
 
 
 def iceberg_table(
@@ -199,17 +224,9 @@ def read_snapshot(
     store: TableStore, name: str, columns: TableColumns, wanted: int | None, check: Callable[[], None]
 ) -> tuple[IcebergSnapshot, list[TableFile]]:
     """Return a snapshot and its data files from metadata and footers; `InvalidUpload` names the rule that is broken."""
-    metadata = _metadata(store, name)
-    try:
-        found = metadata.snapshot(wanted)
-        number, fields, manifests = found["snapshot-id"], metadata.fields(found, wanted), found["manifest-list"]
-        ids = {role: _id_of(fields, role, column) for role, column in columns.roles if column is not None}
-        noted = IcebergSnapshot(
-            str(metadata.content.get("table-uuid", "")), number, ids["text"], ids.get("contributor")
-        )
-    except (KeyError, TypeError, AttributeError, IndexError):
-        raise InvalidUpload(DAMAGED) from None
-    entries = {metadata.name(entry.path): entry for entry in _entries(store, metadata, manifests, check)}
+    metadata = _metadata(store, name, columns, wanted)
+    noted = metadata.noted
+    entries = {metadata.name(entry.path): entry for entry in _entries(store, metadata, check)}
     refuse_too_many(list(entries))
     files = list(table_files(store, columns.by_id(noted.text_id, noted.contributor_id), check, sorted(entries)))
     for file in files:
@@ -219,27 +236,17 @@ def read_snapshot(
     return noted, files
 
 
-def _metadata(store: TableStore, name: str) -> Metadata:
+def _metadata(store: TableStore, name: str, columns: TableColumns, wanted: int | None) -> Metadata:
     if name.endswith((".gz", ".gz.metadata.json")):
         raise InvalidUpload(COMPRESSED)
-    try:
-        content = json.loads(_whole(store, store.find(name)))
-        version, above = content["format-version"], _plain(content["location"]).rstrip("/") + "/"
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InvalidUpload(DAMAGED) from None
-    if version not in VERSIONS:
-        raise InvalidUpload(
-            as_message(
-                "address: the Iceberg table is in version {version} of the format; 1 and 2 are read",
-                version=str(version),
-            )
-        )
-    return Metadata(content, above)
+    content = _whole(store, store.find(name))
+    found = _answer(read_metadata, content, columns=asdict(columns), wanted=wanted)
+    return Metadata(**found | {"noted": IcebergSnapshot(**found["noted"])})
 
 
-def _entries(store: TableStore, metadata: Metadata, listed: str, check: Callable[[], None]) -> Iterator[Entry]:
+def _entries(store: TableStore, metadata: Metadata, check: Callable[[], None]) -> Iterator[Entry]:
     seen: set[str] = set()
-    for manifest in manifests_of(_whole(store, store.find(metadata.name(listed)))):
+    for manifest in manifests_of(_whole(store, store.find(metadata.name(metadata.manifests)))):
         check()
         for entry in manifest_entries(_whole(store, store.find(metadata.name(manifest.path)))):
             if manifest.deletes:

@@ -9,18 +9,13 @@ from annotation.signals import project_erasing, project_event
 class WebhooksConfig(addons.AddonConfig):
     name = "addons.webhooks"
     panels = {"releases": "webhooks/_link.html"}
-    sentences = {
-        "webhooks:webhooks": _("Added a webhook"),
-        "webhooks:change_webhook": _("Changed a webhook"),
-        "webhooks:rotate_webhook_secret": _("Replaced the secret of a webhook"),
-        "webhooks:remove_webhook": _("Removed a webhook"),
-        "webhooks:send_webhook_again": _("Sent a message to a webhook again"),
-        "api:add_webhook": _("Added a webhook, by REST"),
-        "api:change_webhook": _("Changed a webhook, by REST"),
-        "api:rotate_webhook_secret": _("Replaced the secret of a webhook, by REST"),
-        "api:remove_webhook": _("Removed a webhook, by REST"),
-        "api:send_webhook_again": _("Sent a message to a webhook again, by REST"),
-    }
+    actions = (
+        (_("Added a webhook"), "webhooks:webhooks api:add_webhook"),
+        (_("Changed a webhook"), "webhooks:change_webhook api:change_webhook"),
+        (_("Replaced the secret of a webhook"), "webhooks:rotate_webhook_secret api:rotate_webhook_secret"),
+        (_("Removed a webhook"), "webhooks:remove_webhook api:remove_webhook"),
+        (_("Sent a message to a webhook again"), "webhooks:send_webhook_again api:send_webhook_again"),
+    )
     numbers = {"webhook_id": _("webhook")}
 
     def ready(self) -> None:

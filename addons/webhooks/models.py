@@ -42,9 +42,9 @@ class DeliveryState(models.TextChoices):
 class Webhook(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
-    events = models.JSONField(help_text=_("Names of the events, at least one."))
+    events = models.JSONField(help_text="Names of the events, at least one.")
     event_since = models.JSONField(
-        default=dict, help_text=_("Events chosen later, each with the moment from which on it is told.")
+        default=dict, help_text="Events chosen later, each with the moment from which on it is told."
     )
     # The secret is derived from this and the site's own key: neither the page nor the database can show it.
     salt = models.BinaryField(max_length=32)
@@ -65,15 +65,15 @@ class WebhookDelivery(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=10, choices=WebhookEvent.choices)
-    subject = models.CharField(max_length=120, help_text=_("What happened; nobody is told twice of the same."))
+    subject = models.CharField(max_length=120, help_text="Event and its subject; sent once.")
     body = models.TextField()
     state = models.CharField(max_length=10, choices=DeliveryState.choices, default=DeliveryState.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
-    url = models.CharField(max_length=500, blank=True, help_text=_("Where it was last sent."))
+    url = models.CharField(max_length=500, blank=True, help_text="Where it was last sent.")
     next_at = models.DateTimeField(auto_now_add=True, db_index=True)
     # While its task waits for a worker.
     queued_until = models.DateTimeField(null=True, blank=True)
-    answer = models.CharField(max_length=200, blank=True, help_text=_("Status or fault of the last attempt."))
+    answer = models.CharField(max_length=200, blank=True, help_text="Status or fault of the last attempt.")
     created_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField(null=True, blank=True)
 

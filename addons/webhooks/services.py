@@ -93,18 +93,15 @@ def remove_webhook(*, webhook: Webhook) -> None:
 def _refuse(*, project: Project, url: str, events: Sequence[str]) -> None:
     parse_target(url, allowed=settings.WEBHOOK_HOSTS)
     if not events or set(events) - set(WebhookEvent.values):
-        raise WebhookRefused("Choose at least one of the events.")
+        raise WebhookRefused("Choose at least one event.")
     if hides_selection(project.settings) and NEVER_IN_HIDING & set(events):
-        raise WebhookRefused(
-            "Which questions are asked is secret in this project, and a message about a report, a review or a decision "
-            "would tell it. Leave these events out."
-        )
+        raise WebhookRefused("Not with secret selection: messages about flags, reviews or decisions reveal it.")
 
 
 def _held(webhook: Webhook) -> Webhook:
     found = Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk, removed_at=None).first()
     if found is None:
-        raise WebhookRefused("This webhook was removed meanwhile.")
+        raise WebhookRefused("The webhook is removed.")
     return found
 
 

@@ -23,7 +23,7 @@ from annotation.work.rest import Moment, Page, RoomRouter, page_of, project_for,
 from annotation.work.services.tokens import Scope
 from privacy.ledger import selectors as privacy_selectors
 from privacy.ledger.checkpoints import Log, log_of
-from privacy.ledger.models import BudgetAccount, EntryKind
+from privacy.ledger.models import AccountUnit, BudgetAccount, EntryKind, Filter
 
 router = RoomRouter()
 AfterSequence = Annotated[int, Field(ge=0, le=2**62, description="Only entries with a larger number.")]
@@ -170,9 +170,9 @@ class AccountOut(Answer, reads=Reads.SETTINGS):
     """An account: the guarantee is its limit. `entries` counts them; `ledger/entries` has them."""
 
     scope: str
-    unit: str
+    unit: AccountUnit
     adjacency: str
-    filter: str
+    filter: Filter
     epsilon_limit: float
     epsilon_spent: Annotated[float, Reads.LEDGER]
     delta_limit: float

@@ -18,7 +18,7 @@ from privacy.accounting.gate_events import WINDOW_KINDS, next_window_run
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import remainder
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 SUBJECT = "dataset:"
 
@@ -92,6 +92,7 @@ PRICED: Final[Mapping[str, str]] = {
     "api:ask_shares": "in the list of what can be asked for",
     "api:retry_work": "in the answer and in the list of work; `most_epsilon` refuses more",
     "api:set_project_state": "in `next-step`, beside what resumes",
+    "api:open_draft": "in the draft; `most_epsilon` refuses more",
     "api:upload_dataset": "in the answer; `most_epsilon` refuses more",
     "api:register_table": "in the answer; `most_epsilon` refuses more",
     "api:post_records": "on the data page and the preset: a stream is paid for once, whole, with its first record",
@@ -126,14 +127,11 @@ def within_price(cost: Cost | None, most_epsilon: float | None) -> bool:
 def refuse_dearer(cost: Cost | None, most_epsilon: float | None) -> None:
     if not within_price(cost, most_epsilon):
         assert cost is not None
-        raise PriceRefused(as_message("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))
+        raise PriceRefused(in_english("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))
 
 
 def budget_is_spent(project: Project) -> bool:
-    """Say whether the account that pays for training could not pay for one more release.
-
-    A stream pays once for all of its releases, before its first question.
-    """
+    """Say whether the account that pays for training could not pay for one more release; a stream pays once for all."""
     if project.arrival == Arrival.STREAM:
         return False
     epsilon, chosen = training_epsilon(project.settings), selection_choice(project.settings)

@@ -27,9 +27,7 @@ OWN_LIMIT = ""
 class CommonLimitForm(forms.Form):
     epsilon_limit = EpsilonField(min_value=0, label=_("Epsilon limit"))
     delta_limit = DeltaField(label=_("Delta limit"))
-    reason = forms.CharField(
-        max_length=300, label=_("Reason"), help_text=_("Stays in the ledger for good, with your name.")
-    )
+    reason = forms.CharField(max_length=300, label=_("Reason"), help_text=_("Kept in the ledger with your name."))
 
 
 class LimitForm(CommonLimitForm):
@@ -38,7 +36,6 @@ class LimitForm(CommonLimitForm):
         required=False,
         widget=ChoiceCards,
         label=_("Named limit"),
-        help_text=_("A named limit replaces the epsilon below."),
     )
     field_order = ("level", "epsilon_limit", "delta_limit", "reason")
 
@@ -116,8 +113,8 @@ class LogFilter(forms.Form):
 
 
 UNITS = [
-    ("contributor", _("one contributor: records name whom they come from, or a number of them is declared")),
-    ("record", _("one record: nobody is named, and a person is taken to be in one record of each")),
+    ("contributor", _("everything of one contributor")),
+    ("record", _("one record")),
 ]
 FILTERS = [
     ("pure", _("sums of epsilon and delta: few operations")),
@@ -129,22 +126,24 @@ def person_named(name: str) -> User:
     """Return an active person by name; the refusal says no more than that there is none."""
     found = User.objects.filter(username=name.strip(), is_active=True).first()
     if found is None:
-        raise forms.ValidationError(_("Nobody who can log in has this name."))
+        raise forms.ValidationError(_("No user has this name."))
     return found
 
 
 class PopulationForm(forms.Form):
     name = forms.CharField(max_length=120, label=_("Name"))
     unit = forms.ChoiceField(
-        choices=UNITS, label=_("Unit of privacy"), help_text=_("Whose presence the common limit hides.")
+        choices=UNITS,
+        label=_("Unit of privacy"),
+        help_text=_("With records, each person is assumed to have one in each project."),
     )
-    filter = forms.ChoiceField(choices=FILTERS, label=_("How it adds up"), help_text=_("Fixed from here on."))
+    filter = forms.ChoiceField(choices=FILTERS, label=_("Composition"))
     epsilon_limit = EpsilonField(min_value=0, label=_("Epsilon limit"))
     delta_limit = DeltaField(label=_("Delta limit"))
     second = forms.CharField(
         max_length=150,
         label=_("Second manager"),
-        help_text=_("Name of an account. A higher limit and a further manager take two of you."),
+        help_text=_("Account name of the other manager. Raising the limit and adding managers takes two."),
     )
 
     def clean_second(self) -> User:
@@ -159,15 +158,13 @@ class PopulationForm(forms.Form):
 
 
 class JoinForm(forms.Form):
-    project = forms.ModelChoiceField(
-        Project.objects.none(), to_field_name="slug", label=_("Project"), help_text=_("It stays for good.")
-    )
+    project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", label=_("Project"))
     records_per_person = forms.IntegerField(
         min_value=1,
         max_value=MOST_RECORDS_PER_PERSON,
         required=False,
         label=_("Records of one person, at most"),
-        help_text=_("Declared by you. Each operation costs a person so many times what it costs a record, or more."),
+        help_text=_("A person costs at least this many times a record."),
     )
 
     def __init__(self, *args: Any, projects: Any, **options: Any) -> None:
@@ -184,20 +181,14 @@ class MembershipForm(forms.Form):
         required=False,
         widget=forms.RadioSelect,
         label=_("Common limit with other projects"),
-        help_text=_(
-            "Whoever has records in several projects loses the sum of what these spend. A project joins for good, and "
-            "its own limit is its quota."
-        ),
+        help_text=_("Joining cannot be undone. Without it, people in several projects lose the sum of their budgets."),
     )
     records_per_person = forms.IntegerField(
         min_value=1,
         max_value=MOST_RECORDS_PER_PERSON,
         required=False,
         label=_("Records of one person, at most"),
-        help_text=_(
-            "Needed under a common limit, and declared by you: each operation costs a person so many times what it "
-            "costs a record, or more."
-        ),
+        help_text=_("A person costs at least this many times a record."),
     )
 
     def __init__(

@@ -73,8 +73,7 @@ def _answers(project: Project, *, at_least: int) -> int:
 def questions_left(project: Project) -> int | None:
     """Return how many more questions the budget pays for in full, None where there is no limit.
 
-    A question of which one more person may be asked counts with all it may take. How many were asked shows in rounds,
-    so it must not depend on how often answers disagreed.
+    A question counts with all answers it may take: the number shows, so it must not depend on disagreement.
     """
     limit = answers_limit(project)
     if limit is None:
@@ -103,8 +102,8 @@ class Forecast:
     cost_per_week: Decimal | None
 
 
-def label_budget_forecast(project: Project, *, now: datetime | None = None) -> Forecast:
-    now = now or timezone.now()
+def label_budget_forecast(project: Project) -> Forecast:
+    now = timezone.now()
     budget = label_budget(project)
     answers = Label.objects.filter(query__project=project, superseded_at=None, created_at__gt=now - LOOKED_BACK)
     lately = answers.aggregate(count=Count("pk"), first=Min("created_at"))

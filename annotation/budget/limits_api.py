@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.core.exceptions import PermissionDenied
 from django.db.models.functions import Now
 from django.forms import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
+from ninja.errors import HttpError
 from pydantic import StringConstraints
 
 from annotation.access import may_open
@@ -306,12 +306,12 @@ def get_population_statement(request: HttpRequest, population: str) -> HttpRespo
 def open_population(request: HttpRequest, body: PopulationIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     if not may_open(request):
-        raise PermissionDenied("You may not open populations.")
+        raise HttpError(403, "You may not open populations.")
     values = body.dict()
     try:
         second = person_named(values.pop("second_manager"))
     except ValidationError as error:
-        raise LimitRequestRefused("Nobody who can log in has this name.") from error
+        raise LimitRequestRefused("No user has this name.") from error
     if body.filter == "zcdp" and body.delta_limit == 0:
         raise LimitRequestRefused("Sums of rho need a delta above 0.")
     opened = services.open_population(owner=person_of(request), second=second, **values)

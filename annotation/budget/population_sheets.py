@@ -46,6 +46,7 @@ class PopulationSheet(presenters.Metered):
     promise: str
     shares: tuple[Share, ...]
     lines: tuple[Line, ...]
+    all_paid: bool = False
 
 
 def populations_of(user: User | AnonymousUser | Any) -> QuerySet[BudgetAccount]:
@@ -85,8 +86,8 @@ def membership_words(population: BudgetAccount | None, terms: SharingTerms, reco
     number = records_per_person if terms.declares_number and records_per_person else 1
     quota = nano_spendable(epsilon_limit_to_nano(Decimal(repr(terms.epsilon_limit))) * number)
     return _(
-        "In the population %(name)s: the quota of this project is %(quota)s of the common %(limit)s ε, of which "
-        "%(left)s are left. It joins for good when it is opened."
+        "Population %(name)s: the quota is %(quota)s of the common %(limit)s ε, with %(left)s left. Joining "
+        "cannot be undone."
     ) % {
         "name": population.plain_label,
         "quota": epsilon_words(quota),
@@ -100,7 +101,7 @@ def project_limit_words(project: Project) -> str:
     if quota is None:
         return outside_words()
     now = guarantee(quota.population)
-    return _("In the population %(name)s: %(spent)s of %(limit)s ε are spent by all its projects together.") % {
+    return _("Population %(name)s: its projects have spent %(spent)s of %(limit)s ε together.") % {
         "name": quota.population.plain_label,
         "spent": epsilon_words(now.epsilon_spent),
         "limit": epsilon_words(now.epsilon_limit),
@@ -108,7 +109,7 @@ def project_limit_words(project: Project) -> str:
 
 
 def outside_words() -> str:
-    return _("Outside any common limit: whoever has records in other projects, too, loses the sum of what they spend.")
+    return _("No common limit: people with records in other projects lose the sum of all budgets.")
 
 
 def left_words(population: BudgetAccount) -> str:
@@ -184,24 +185,16 @@ def _projects_by_account(population: BudgetAccount) -> dict[int, Project]:
 
 def _forecast(quota: BudgetAccount, project: Project | None) -> str:
     reservations = LedgerEntry.objects.filter(account=quota, kind=EntryKind.RESERVE).order_by("-sequence")
-    release = reservations.filter(subject__startswith="release:").first()
-    last = release or reservations.first()
+    last = reservations.filter(subject__startswith="release:").first() or reservations.first()
     times = None if last is None else payments_left(quota, event_from_json(last.event))
     if times is None:
         return ""
     name = project.name if project else localized(quota.label)
-    if release is not None:
-        said = ngettext(
-            "%(name)s can still buy %(times)d release before its limit or the population's is spent.",
-            "%(name)s can still buy %(times)d releases before its limit or the population's is spent.",
-            times,
-        )
-    else:
-        said = ngettext(
-            "%(name)s can still buy %(times)d operation like its last before its limit or the population's is spent.",
-            "%(name)s can still buy %(times)d operations like its last before its limit or the population's is spent.",
-            times,
-        )
+    said = ngettext(
+        "%(name)s can still buy %(times)d operation like its last before its limit or the population's is spent.",
+        "%(name)s can still buy %(times)d operations like its last before its limit or the population's is spent.",
+        times,
+    )
     return said % {"name": name, "times": times}
 
 

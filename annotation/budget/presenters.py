@@ -8,10 +8,11 @@ from django.utils.translation import gettext as _
 from annotation.budget.lines import Line, newest_lines
 from annotation.budget.spending import SpendingTable, spending_tables
 from annotation.budget.words import delta_words, epsilon_words, guess_words
-from annotation.models import Dataset, DatasetState, Oracle, PrivacyUnit, Project
+from annotation.models import Arrival, Dataset, DatasetState, Oracle, PrivacyUnit, Project
 from privacy.ledger.models import AccountAdjacency, AccountUnit, BudgetAccount
 from privacy.ledger.selectors import (
     Guarantee,
+    answers_paid,
     guarantee,
     guarantees,
     has_numerical_epsilon,
@@ -52,6 +53,7 @@ def ledger_facts(project: Project) -> tuple[object, ...]:
 class Metered:
     __slots__ = ()
     guarantee: Guarantee
+    all_paid: bool
 
     @property
     def percent_spent(self) -> float:
@@ -63,7 +65,7 @@ class Metered:
 
     @property
     def is_full(self) -> bool:
-        return self.percent_spent > 99
+        return self.percent_spent > 99 and not self.all_paid
 
     def _percent(self, part: float) -> float:
         limit = self.guarantee.epsilon_limit
@@ -82,6 +84,7 @@ class BudgetSheet(Metered):
     numerical_epsilon: float | None = None
     can_compose: bool = False
     warning: str = ""
+    all_paid: bool = False
 
 
 def budget_sheets(project: Project) -> list[BudgetSheet]:
@@ -120,6 +123,7 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
         guarantee=now,
         lines=newest_lines(account, STATEMENT_LINES),
         warning=open_answers_words(project) if is_pool else "",
+        all_paid=bool(answers_paid([account.pk])),
     )
 
 
@@ -134,67 +138,51 @@ def account_title(project: Project, account: BudgetAccount) -> str:
 
 
 def _start_promise(now: Guarantee) -> str:
-    limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
-    sentence = _(
-        "Protects whether a record is among the private examples of the first model: ε %(epsilon)s, δ %(delta)s."
-    )
-    return f"{sentence % limits} {guess_words(now.epsilon_limit, now.delta_limit)}"
+    return f"{_('Each private example is protected from anyone with a model.')} {_amounts(now)}"
+
+
+def _amounts(now: Guarantee) -> str:
+    guessed = guess_words(now.epsilon_limit, now.delta_limit)
+    return f"ε {epsilon_words(now.epsilon_limit)}, δ {delta_words(now.delta_limit)}. {guessed}"
 
 
 def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
-    limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
     if not is_pool:
         return _answers_promise(now)
     if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
-        sentence = _(
-            "Protects whether a person is in the pool from annotators and anyone with a model: ε %(epsilon)s, "
-            "δ %(delta)s."
-        )
+        sentence = _("Each contributor is protected from annotators and anyone with a model.")
     elif project.oracle == Oracle.CROWD:
         sentence = _(
-            "Protects whether a record is in the pool from annotators and anyone with a model: ε %(epsilon)s, "
-            "δ %(delta)s."
+            "Each record is protected from annotators and anyone with a model; all records of one person together "
+            "are not."
+        )
+    elif project.arrival == Arrival.STREAM:
+        sentence = _(
+            "Each record is protected from anyone with a model or with the times of questions. Annotators and "
+            "managers see it."
         )
     else:
-        sentence = _(
-            "Protects whether a record is in the pool from anyone but annotators and managers: ε %(epsilon)s, "
-            "δ %(delta)s."
-        )
-    return f"{sentence % limits} {guess_words(now.epsilon_limit, now.delta_limit)}"
+        sentence = _("Each record is protected from anyone with a model. Annotators and managers see it.")
+    return f"{sentence} {_amounts(now)}"
 
 
 def open_answers_words(project: Project) -> str:
     if project.oracle != Oracle.CROWD or project.labels_account_id is not None:
         return ""
-    return _(
-        "The answers of this project are declared not to be secret: no account protects them, and its models may show "
-        "any of them. Protected is what people said in front of the gate, and nothing else."
-    )
+    return _("Answers are declared public and not protected.")
 
 
 def _answers_promise(now: Guarantee) -> str:
-    limit = {"epsilon": epsilon_words(now.epsilon_limit), "twice": epsilon_words(2 * now.epsilon_limit)}
-    if now.unit == AccountUnit.ANNOTATOR:
-        return (
-            _(
-                "From the models nobody can tell much better than by guessing what any one annotator answered, all "
-                "their answers together: ε %(epsilon)s. Nobody is asked more than that pays for."
-            )
-            % limit
-        )
-    if now.adjacency == AccountAdjacency.NULL:
+    if now.adjacency == AccountAdjacency.NULL and now.unit != AccountUnit.ANNOTATOR:
         # Opened before accounts of answers had neighbours of their own; terms never change.
-        return (
-            _(
-                "From the models nobody can tell much better than by guessing whether any one answer was given: ε "
-                "%(epsilon)s; which answer it was: ε %(twice)s. All answers of one person together are not covered."
-            )
-            % limit
+        return _(
+            "Protects whether an answer was given (ε %(epsilon)s) and which one (ε %(twice)s) from anyone with a "
+            "model, one answer at a time."
+        ) % {"epsilon": epsilon_words(now.epsilon_limit), "twice": epsilon_words(2 * now.epsilon_limit)}
+    if now.unit == AccountUnit.ANNOTATOR:
+        sentence = _("All answers of one annotator together are protected from anyone with a model.")
+    else:
+        sentence = _(
+            "Each single answer is protected from anyone with a model; several answers of one person together are not."
         )
-    return (
-        _(
-            "From the models nobody can tell much better than by guessing what any one answer was: ε %(epsilon)s. "
-            "Several answers of one person are worth as many times that."
-        )
-        % limit
-    )
+    return f"{sentence} ε {epsilon_words(now.epsilon_limit)}."

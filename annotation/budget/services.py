@@ -125,7 +125,7 @@ def open_population(
     second: User,
 ) -> BudgetAccount:
     if second.pk == owner.pk or not second.is_active:
-        raise LimitRequestRefused("Name another person as the second manager, who can log in.")
+        raise LimitRequestRefused("Name another active user as the second manager.")
     with transaction.atomic():
         population = populations.open_shared_account(
             name=name, unit=unit, filter=filter, epsilon_limit=epsilon_limit, delta_limit=delta_limit, actor=owner
@@ -165,15 +165,15 @@ def _refuse_more_than_declared(project: Project, records_per_person: int) -> Non
     if PoolPart.objects.filter(dataset__project=project, named=True).exists() or _has_tables(project):
         raise UnsoundCombination(
             as_message(
-                "{name} holds private uploads as columns in storage, where nobody counts records by person; a project "
-                "belongs to such a population before its first upload",
+                "{name} keeps uploads as files, where records per person cannot be counted; add it before its "
+                "first upload",
                 name=project.name,
             )
         )
     if names_more_than(project, records_per_person):
         raise UnsoundCombination(
             as_message(
-                "{name} names a person in more records than the {number} that were declared",
+                "{name} has a person in more records than the declared {number}",
                 name=project.name,
                 number=records_per_person,
             )

@@ -52,7 +52,6 @@ class SpendingLine:
 @dataclass(frozen=True, slots=True)
 class SpendingTable:
     title: str
-    heading: str
     currency: str
     lines: tuple[SpendingLine, ...]
 
@@ -64,9 +63,9 @@ def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
     by_subject = spending_by_subject(account)
     uploads = upload_names({spending.name for spending in by_subject})
     return (
-        _table(account, _("By mechanism"), _("Mechanism"), by_mechanism, mechanism_words),
-        _table(account, _("By round or release"), _("For"), by_subject, lambda name: subject_words(name, uploads)),
-        _table(account, _("By person"), _("Person"), spending_by_person(account), lambda name: name or _("by itself")),
+        _table(account, _("Mechanism"), by_mechanism, mechanism_words),
+        _table(account, _("Round or release"), by_subject, lambda name: subject_words(name, uploads)),
+        _table(account, _("Person"), spending_by_person(account), lambda name: name or _("by itself")),
     )
 
 
@@ -118,7 +117,7 @@ class Echo:
         return text
 
 
-def _table(account: BudgetAccount, title: str, heading: str, spendings: list[Spending], words: Any) -> SpendingTable:
+def _table(account: BudgetAccount, title: str, spendings: list[Spending], words: Any) -> SpendingTable:
     pure = account.filter == Filter.PURE
     lines = tuple(
         SpendingLine(
@@ -133,4 +132,4 @@ def _table(account: BudgetAccount, title: str, heading: str, spendings: list[Spe
         )
         for spending in spendings
     )
-    return SpendingTable(title, heading, "ε" if pure else "ρ", lines)
+    return SpendingTable(title, "ε" if pure else "ρ", lines)

@@ -79,9 +79,9 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
     if request.method == "POST" and form.is_valid():
         asked = limits.change_limit(project=project, account=account, actor=person_of(request), **form.limits())
         if asked is None:
-            messages.success(request, _("The limit is changed; the ledger says by whom and why."))
+            messages.success(request, _("Saved."))
             return redirect("annotation:budget", slug=slug)
-        messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
+        messages.info(request, _("Waiting for another manager's approval. Nothing has changed yet."))
         return redirect("annotation:limit_requests", slug=slug)
     rows = sum(Dataset.objects.filter(project=project, role=DatasetRole.POOL).values_list("row_count", flat=True))
     words.say_consequences(form, delta=now.delta_limit)
@@ -129,7 +129,7 @@ def decide_limit(request: HttpRequest, slug: str, request_id: int) -> HttpRespon
     get_object_or_404(LimitRequest, pk=request_id, project=project)
     if request.POST.get("decision") == "approve":
         limits.approve_request(request_id=request_id, of=project, actor=person_of(request))
-        messages.success(request, _("Approved and done; the ledger names both of you."))
+        messages.success(request, _("Saved."))
     else:
         limits.refuse_request(request_id=request_id, of=project, actor=person_of(request))
         messages.success(request, _("Nothing was changed."))
@@ -142,12 +142,12 @@ def second_manager(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     if not project.second_manager:
         limits.demand_second_manager(project=project)
-        messages.success(request, _("From now on a higher limit needs a second manager."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:limit_requests", slug=slug)
     form = AloneForm(request.POST)
     if form.is_valid():
         limits.ask_to_decide_alone(project=project, actor=person_of(request), **form.cleaned_data)
-        messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
+        messages.info(request, _("Waiting for another manager's approval. Nothing has changed yet."))
     else:
         messages.error(request, _("Say why."))
         note_nothing(request)
@@ -286,9 +286,9 @@ def population_limit(request: HttpRequest, population: str) -> HttpResponse:
         return _page(request, found, limit=form)
     asked = limits.change_limit(account=found, actor=person_of(request), **form.cleaned_data)
     if asked is None:
-        messages.success(request, _("The limit is changed; the ledger says by whom and why."))
+        messages.success(request, _("Saved."))
     else:
-        messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
+        messages.info(request, _("Waiting for another manager's approval. Nothing has changed yet."))
     return redirect("annotation:population", population=population)
 
 
@@ -302,7 +302,7 @@ def population_managers(request: HttpRequest, population: str) -> HttpResponse:
     limits.appoint_budget_manager(
         account=found, user=form.cleaned_data["manager"], reason=form.cleaned_data["reason"], actor=person_of(request)
     )
-    messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
+    messages.info(request, _("Waiting for another manager's approval. Nothing has changed yet."))
     return redirect("annotation:population", population=population)
 
 
@@ -313,7 +313,7 @@ def decide_population(request: HttpRequest, population: str, wish_id: int) -> Ht
     get_object_or_404(limits.requests_of(found), pk=wish_id)
     if request.POST.get("decision") == "approve":
         limits.approve_request(request_id=wish_id, of=found, actor=person_of(request))
-        messages.success(request, _("Approved and done; the ledger names both of you."))
+        messages.success(request, _("Saved."))
     else:
         limits.refuse_request(request_id=wish_id, of=found, actor=person_of(request))
         messages.success(request, _("Nothing was changed."))

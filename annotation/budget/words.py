@@ -81,23 +81,23 @@ def upload_names(subjects: set[str]) -> dict[str, str]:
     return {str(pk): name for pk, name in Dataset.objects.filter(pk__in=ids).values_list("pk", "name")}
 
 
+SUBJECTS: Final = {
+    "round": gettext_lazy("Round %(name)s"),
+    "release": gettext_lazy("Release %(name)s"),
+    "dataset": gettext_lazy("Upload %(name)s"),
+    "start": gettext_lazy("Private start"),
+    "stream": gettext_lazy("The whole stream"),
+    "features": gettext_lazy("Features of the images"),
+    "answers": gettext_lazy("All answers"),
+}
+
+
 def subject_words(subject: str, uploads: Mapping[str, str]) -> str:
     kind, _colon, number = subject.partition(":")
-    if kind == "round":
-        return _("Round %(number)s") % {"number": number}
-    if kind == "release":
-        return _("Release %(number)s") % {"number": number}
-    if kind == "dataset":
-        return _("Upload %(name)s") % {"name": uploads.get(number, number)}
-    if kind == "start":
-        return _("Private start")
-    if kind == "stream":
-        return _("The whole stream")
-    if kind == "features":
-        return _("Features of the images")
-    if kind == "answers":
-        return _("All answers")
-    return subject or _("not named")
+    said = SUBJECTS.get(kind)
+    if said is None:
+        return subject or _("not named")
+    return str(said) % {"name": uploads.get(number, number) if kind == "dataset" else number}
 
 
 def mechanism_words(name: str) -> str:
@@ -109,26 +109,12 @@ def mechanism_words(name: str) -> str:
 
 def what_words(*, kind: str, subject: str, purpose: str, event: Mapping[str, Any], uploads: Mapping[str, str]) -> str:
     if kind in ("grant", "limit_change"):
-        return _limit_words(kind, event)
+        return _limit_words(event)
     of, _colon, number = subject.partition(":")
-    if of == "round":
-        said = _("The questions of round %(number)s were chosen") % {"number": number}
-    elif of == "release":
-        said = _("Version %(number)s of the model was trained") % {"number": number}
-    elif of == "dataset":
-        said = _("The upload %(name)s went through the gate") % {"name": uploads.get(number, number)}
-    elif of == "start":
-        said = _("The first model was trained on private examples")
-    elif of == "stream":
-        said = _("The whole stream was paid for, however long")
-    elif of == "answers":
-        said = _("All answers were paid for, whatever is asked and trained from them")
-    elif of == "features":
-        said = _("Features of the images were found")
-    elif of == "project":
-        said = _("The project %(name)s paid for an operation") % {"name": number.partition(":")[0]}
+    if of == "project":
+        said = f"{_('Project')} {number.partition(':')[0]}"
     else:
-        said = localized(purpose)
+        said = subject_words(subject, uploads) if of in SUBJECTS else localized(purpose)
     how = how_words(event)
     return f"{said}: {how}." if how else f"{said}."
 
@@ -159,14 +145,12 @@ def reason_words(*, kind: str, reason: str, event: Mapping[str, Any]) -> str:
     return _("%(own)s (approved by %(manager)s)") % {"own": reason, "manager": manager} if manager else reason
 
 
-def _limit_words(kind: str, event: Mapping[str, Any]) -> str:
+def _limit_words(event: Mapping[str, Any]) -> str:
     amounts = {
         "epsilon": epsilon_words(nano_shown(int(event.get("epsilon_limit_nano", 0)))),
         "delta": delta_words(atto_shown(int(event.get("delta_limit_atto", 0)))),
     }
-    if kind == "grant":
-        return _("The account was opened with a limit of ε %(epsilon)s and δ %(delta)s.") % amounts
-    return _("The limit was set to ε %(epsilon)s and δ %(delta)s.") % amounts
+    return _("Limit: ε %(epsilon)s, δ %(delta)s.") % amounts
 
 
 def _number(value: Any) -> str:
@@ -189,20 +173,18 @@ class BudgetLevel:
 
 # The bounds 1 and 10 are those of the tiers in Ponomareva et al., "How to DP-fy ML", JAIR 77 (2023).
 LEVELS: Final = (
-    BudgetLevel(
-        "strict", gettext_lazy("strict"), 1.0, gettext_lazy("A strong guarantee by published guidance (ε up to 1).")
-    ),
+    BudgetLevel("strict", gettext_lazy("strict"), 1.0, gettext_lazy("Strong by published guidance: ε up to 1.")),
     BudgetLevel(
         "standard",
         gettext_lazy("standard"),
         2.0,
-        gettext_lazy("A reasonable guarantee by published guidance (ε from 1 to 10)."),
+        gettext_lazy("Reasonable by published guidance: ε from 1 to 10."),
     ),
     BudgetLevel(
         "loose",
         gettext_lazy("loose"),
         4.0,
-        gettext_lazy("Still reasonable by published guidance; above 10 the guarantee is weak or none."),
+        gettext_lazy("The most that is reasonable; above ε 10 the guarantee is weak or none."),
     ),
 )
 # As cards of a form say them.
@@ -214,9 +196,8 @@ LEVEL_CHOICES: Final = [
 def plain_meaning(epsilon: float, delta: float) -> str:
     bounds = reading(epsilon, delta)
     return gettext(
-        "Somebody who knows everything but whether one is in, and thinks it as likely as not, guesses rightly at most "
-        "%(right)s %% of the time instead of 50; accusing one innocent in a hundred, they find at most %(found)s %% "
-        "of those who are in. The largest advantage of any test is %(advantage)s."
+        "An attacker who knows everything else guesses right at most %(right)s %% of the time (50 %% is "
+        "chance), or finds %(found)s %% of members at 1 %% false alarms; advantage at most %(advantage)s."
     ) % {
         "right": _percent_words(bounds.right),
         "found": _percent_words(bounds.detection),
@@ -224,11 +205,18 @@ def plain_meaning(epsilon: float, delta: float) -> str:
     }
 
 
-def say_consequences(form: forms.Form, *, delta: float) -> None:
-    """Have the card of each named limit in a form's `level` say its guidance and what it means at this delta."""
+def say_consequences(form: forms.Form, *, delta: float, own: tuple[str, float] | None = None) -> None:
+    """Have the card of each limit in a form's `level` say what it means at this delta.
+
+    `own` is the key of exact numbers and the epsilon they name.
+    """
     widget = form.fields["level"].widget
     assert isinstance(widget, ChoiceCards)
-    widget.consequences = {level.key: f"{level.guidance} {guess_words(level.epsilon, delta)}" for level in LEVELS}
+    said = {level.key: f"{level.guidance} {guess_words(level.epsilon, delta)}" for level in LEVELS}
+    if own is not None:
+        key, epsilon = own
+        said[key] = f"ε {epsilon_words(epsilon)}. {guess_words(epsilon, delta)}"
+    widget.consequences = said
 
 
 def guess_words(epsilon: float, delta: float) -> str:
@@ -248,8 +236,8 @@ def delta_advice(delta: float, people: int) -> str:
         return gettext("δ %(delta)s is within %(most)s, the most that is recommended for %(people)s.") % numbers
     return (
         gettext(
-            "δ %(delta)s is more than %(most)s, the most that is recommended for %(people)s: it bounds the chance that "
-            "somebody is laid open altogether, and should be small against one in all of them."
+            "δ %(delta)s is above %(most)s, the most recommended for %(people)s. δ bounds the chance of full "
+            "disclosure."
         )
         % numbers
     )

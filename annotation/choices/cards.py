@@ -11,21 +11,12 @@ from annotation.models import Arrival, Oracle, PrivacyUnit
 
 CardWords = str | Promise
 CONSEQUENCES: Final[Mapping[str, CardWords]] = {
-    Oracle.TRUSTED: _(
-        "They see whole records, and the world sees nothing but the released models. The budget pays for choosing "
-        "questions and for every training."
-    ),
-    Oracle.CROWD: _(
-        "They see only texts that enough people said. The gate pays for that once; what was answered is protected by a "
-        "budget of its own."
-    ),
-    Arrival.POOL: _("Uploads wait and are asked about in rounds. Each model is paid for."),
-    Arrival.STREAM: _("Each record is looked at once when it comes. The whole stream is paid for once."),
-    PrivacyUnit.RECORD: _("Hides whether one record is there. Who has ten of them loses ten times as much."),
-    PrivacyUnit.CONTRIBUTOR: _(
-        "Hides whether somebody took part at all. The stronger promise: each text a person may give costs the gate "
-        "once more."
-    ),
+    Oracle.TRUSTED: _("They see whole records; everyone else sees only released models."),
+    Oracle.CROWD: _("They see only texts that enough people said."),
+    Arrival.POOL: _("Uploads are asked about in rounds; each model is paid for."),
+    Arrival.STREAM: _("Each record is looked at once; the whole stream is paid for once."),
+    PrivacyUnit.RECORD: _("Hides one record. A person with ten loses ten times as much."),
+    PrivacyUnit.CONTRIBUTOR: _("Hides whether a person took part. Each text a person may give costs the gate again."),
 }
 
 

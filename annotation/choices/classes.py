@@ -3,13 +3,13 @@
 # A merge renames an answer before anything is computed from it: neighbouring answers stay neighbours, and every
 # mechanism costs what it costs on the classes that are left.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from string import ascii_lowercase
 from typing import Any, ClassVar, Final
 
-from annotation.choices.label_types.base import DIGITS, NamesSeveral
+from annotation.choices.label_types.base import DIGITS, NamesSeveral, Teaching
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.presets import LONGEST_CLASS, MOST_CLASSES
 from dpal.reading.labels import INVISIBLE, class_key, split_line
@@ -20,28 +20,13 @@ from privacy.wording import gettext_noop as _
 # What a merge says of a class: the one it counts as, and since when.
 INTO: Final = "into"
 AT: Final = "at"
-MERGE_BEHIND_GATE: Final = _(
-    "Behind a gate every answer is randomised among the classes that were declared, and is paid for as one of so many: "
-    "for another number there is no proof, so none is merged."
-)
-MERGE_IN_STREAM: Final = _(
-    "A stream pays once for one learner of the classes that were declared: for another number there is no proof, so "
-    "none is merged."
-)
-MERGE_OF_STEPS: Final = _(
-    "Steps of a scale, and yes or no, mean something beside one another: one that counts as another would change what "
-    "every answer said."
-)
-SEVERAL: Final = _(
-    "Where an answer names several classes, it is paid for by how many it may name, and a merge would change how many "
-    "those are: none is merged."
-)
-NOT_ASKED: Final = _("Nothing rests on these classes yet: change their list in the settings instead.")
-NOT_DECIDED_BEFOREHAND: Final = _(
-    "Which classes are merged stands in every model released from now on, so a merge that was decided by looking at "
-    "records or answers would tell of them: only what is decided without them may be merged."
-)
-USED: Final = _("A training has learned under this merge, and a model stays as it was released: the merge stays, too.")
+MERGE_BEHIND_GATE: Final = _("Answers are randomised among the declared classes, so these are fixed.")
+MERGE_IN_STREAM: Final = _("Classes of a stream are fixed.")
+MERGE_OF_STEPS: Final = _("Steps of a rating and yes/no answers are fixed.")
+SEVERAL: Final = _("Classes cannot be merged where an answer may name several.")
+NOT_ASKED: Final = _("There are no answers yet: change the list of classes instead.")
+NOT_DECIDED_BEFOREHAND: Final = _("Merges are public: decide without looking at records or answers.")
+USED: Final = _("A model was trained with this merge, so it cannot be undone.")
 
 
 def merge_hindrance(settings: Mapping[str, Any]) -> str:
@@ -50,7 +35,7 @@ def merge_hindrance(settings: Mapping[str, Any]) -> str:
     if settings["arrival"] == "stream":
         return MERGE_IN_STREAM
     kind = label_type_of(str(settings["question_kind"]), settings)
-    if isinstance(kind, NamesSeveral):
+    if isinstance(kind, NamesSeveral) or kind.teaches is Teaching.SPANS:
         return SEVERAL
     return "" if kind.lists_classes else MERGE_OF_STEPS
 
@@ -63,15 +48,15 @@ def broken_merge(
         if said not in classes:
             broken[field] = as_message("There is no class of this name.")
         elif said in merged:
-            broken[field] = as_message("This class counts as another one already: merges make no chains.")
+            broken[field] = as_message("This class is already merged into another one.")
     if broken:
         return broken
     if name == into:
-        return {"into": as_message("A class cannot count as itself.")}
+        return {"into": as_message("A class cannot be merged into itself.")}
     if any(one[INTO] == name for one in merged.values()):
-        return {"name": as_message("Another class counts as this one already: merges make no chains.")}
+        return {"name": as_message("Another class is already merged into this one.")}
     if len(classes) - len(merged) <= 2:
-        return {"name": as_message("Two classes stay: of one alone nothing is learned.")}
+        return {"name": as_message("At least two classes must remain.")}
     return {}
 
 
@@ -133,41 +118,34 @@ class ClassLooks(FreeChoice):
 
     kind: ClassVar[Kind] = Kind.CLASSES
     name: ClassVar[str] = "class_looks"
-    label: ClassVar[str] = _("groups, colours and keys of classes")
+    label: ClassVar[str] = "groups, colours and keys of classes"
     # They change nothing that is asked, only where it stands.
     stays: ClassVar[bool] = False
 
     class_groups: tuple[str, ...] = parameter(
         (),
         label=_("Groups of classes"),
-        help=_(
-            "One line each: a class, a colon and the heading it stands under. Headings come in the order of these "
-            "lines. Keys and codes stay as they are, and typing a heading finds its classes."
-        ),
+        help=_("One line per class: class, colon, heading."),
     )
     class_colours: tuple[str, ...] = parameter(
         (),
         label=_("Colours of classes"),
         help=_(
-            "One line each: a class or a heading, a colon and red, orange, yellow, green, teal, blue, purple, pink, "
-            "brown or grey. The name always stands beside the colour."
+            "One line each: class or heading, colon, and red, orange, yellow, green, teal, blue, purple, pink, "
+            "brown or grey."
         ),
     )
     class_keys: tuple[str, ...] = parameter(
         (),
         label=_("Keys of classes"),
-        help=_(
-            "One line each: a class, a colon and its key, a letter or a digit. Other classes keep the digit of their "
-            "place, or take one that is left. With more than ten classes a key is a letter: Shift and the letter "
-            "answer at once, and the letter alone finds the class. A, C, F, G, L, S, U, W and Z do other things."
-        ),
+        help=_("One line per class: class, colon, key. Taken: A, C, F, G, L, S, U, W, Z."),
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         said = {"class_groups": self.class_groups, "class_colours": self.class_colours, "class_keys": self.class_keys}
         kind = settings.get("question_kind")
         if kind and not label_type_of(str(kind), settings).lists_classes:
-            rule = _("Only where a class is asked for: steps of a scale, and yes or no, stand as they are.")
+            rule = _("Not for ratings or yes/no questions.")
             return {name: rule for name, lines in said.items() if lines}
         classes = settings.get("classes", ())
         broken = {
@@ -183,12 +161,12 @@ class ClassLooks(FreeChoice):
             place, group = split_line(line, places)
             if place is None or not 0 < len(group) <= LONGEST_GROUP:
                 return as_message(
-                    "Line {number} must be a class, a colon and a heading of at most {longest} letters.",
+                    "Line {number}: write a class, a colon and a heading of at most {longest} letters.",
                     number=number,
                     longest=LONGEST_GROUP,
                 )
             if place in named:
-                return as_message("Line {number} names a class that has a group already.", number=number)
+                return as_message("Line {number}: this name is on an earlier line.", number=number)
             named.add(place)
         if len(_headings(self.class_groups, places)) > MOST_GROUPS:
             return as_message("At most {most} groups.", most=MOST_GROUPS)
@@ -200,12 +178,12 @@ class ClassLooks(FreeChoice):
             place, colour = split_line(line, places)
             if place is None or colour.casefold() not in COLOURS:
                 return as_message(
-                    "Line {number} must be a class or a heading, a colon and one of {colours}.",
+                    "Line {number}: write a class or heading, a colon and one of {colours}.",
                     number=number,
                     colours=", ".join(COLOURS),
                 )
             if place in named:
-                return as_message("Line {number} names what has a colour already.", number=number)
+                return as_message("Line {number}: this name is on an earlier line.", number=number)
             named.add(place)
         return ""
 
@@ -217,14 +195,14 @@ class ClassLooks(FreeChoice):
             key = typed.lower()
             if place is None or len(key) != 1 or key not in possible:
                 return as_message(
-                    "Line {number} must be a class, a colon and one of {keys}.",
+                    "Line {number}: write a class, a colon and one of {keys}.",
                     number=number,
                     keys=", ".join(possible.upper()),
                 )
             if place in named:
-                return as_message("Line {number} names a class that has a key already.", number=number)
+                return as_message("Line {number}: this name is on an earlier line.", number=number)
             if key in taken:
-                return as_message("Line {number} has a key that another class has.", number=number)
+                return as_message("Line {number}: another class has this key.", number=number)
             named.add(place)
             taken.add(key)
         return ""
@@ -299,22 +277,11 @@ def _headings(lines: Sequence[str], places: Mapping[str, int]) -> list[str]:
     return list(found.values())
 
 
-CROWD: Final = _(
-    "Behind a gate every answer is randomised among the classes that were declared, and is paid for as one of so many: "
-    "for another number there is no proof. Open another project with the further class."
-)
-STREAM: Final = _(
-    "A stream pays once for one learner of the classes that were declared: for another number there is no proof. Open "
-    "another project with the further class."
-)
-FIXED_ANSWERS: Final = _(
-    "Steps of a scale, and yes or no, mean something beside one another: a further one would change what every answer "
-    "before it said."
-)
-NOT_BEFOREHAND: Final = _(
-    "The names of classes stand in every released model, so one that was found in a record would tell of that record: "
-    "only what is known without the records may be added."
-)
+CROWD: Final = _("Answers are randomised among the declared classes, so these are fixed.")
+STREAM: Final = _("Classes of a stream are fixed.")
+FIXED_ANSWERS: Final = _("Steps of a rating and yes/no answers are fixed.")
+NOT_BEFOREHAND: Final = _("Class names are public: add only names known without reading the records.")
+PLAIN: Final = _("Plain text without control characters.")
 # Of each setting of a class the field that asks for it.
 FIELDS: Final[Mapping[str, str]] = {
     "classes": "name",
@@ -345,14 +312,16 @@ def only_grows(before: Sequence[str], after: Sequence[str]) -> bool:
     return len(after) > len(before) and list(after[: len(before)]) == list(before)
 
 
-def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str]:
+def broken_class(classes: Sequence[str], earlier: Iterable[str], further: FurtherClass) -> dict[str, str]:
+    """Return the rules a further class breaks, by field; `earlier` are names that classes had before."""
     broken: dict[str, str] = {}
-    if rule := _broken_name(classes, further.name):
+    if rule := _broken_name([*classes, *earlier], further.name):
         broken["name"] = rule
-    name = further.name.translate(INVISIBLE)
-    for field, lines in (("name", (name,)), ("words", further.words), ("group", (further.group,))):
+    elif len(classes) >= MOST_CLASSES:
+        broken["name"] = as_message("A project has at most {most:,} classes.", most=MOST_CLASSES)
+    for field, lines in (("words", further.words), ("group", (further.group,))):
         if any(not line.isprintable() for line in lines):
-            broken[field] = as_message("Plain text without control characters.")
+            broken[field] = PLAIN
     if len(further.group) > LONGEST_GROUP:
         broken["group"] = as_message("A heading has at most {longest} letters.", longest=LONGEST_GROUP)
     if further.colour and further.colour not in COLOURS:
@@ -363,15 +332,46 @@ def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str
 
 
 def _broken_name(classes: Sequence[str], name: str) -> str:
-    if not class_key(name):
-        return as_message("A class needs a name.")
-    if len(name) > LONGEST_CLASS:
+    if not class_key(name) or len(name) > LONGEST_CLASS:
         return as_message("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
     if class_key(name) in set(map(class_key, classes)):
-        return as_message("There is a class of this name already.")
-    if len(classes) >= MOST_CLASSES:
-        return as_message("A project has at most {most:,} classes.", most=MOST_CLASSES)
+        return as_message("This class already exists.")
+    if not name.translate(INVISIBLE).isprintable():
+        return PLAIN
     return ""
+
+
+def broken_rename(classes: Sequence[str], renamed: Mapping[str, str], name: str, to: str) -> dict[str, str]:
+    if name not in classes:
+        return {"name": as_message("There is no class of this name.")}
+    # A name that another class had stays with it: released models know it by that.
+    taken = [one for one in classes if one != name or one == to] + [was for was, now in renamed.items() if now != name]
+    return {"to": rule} if (rule := _broken_name(taken, to)) else {}
+
+
+def renamed_settings(settings: Mapping[str, Any], name: str, to: str) -> dict[str, Any]:
+    """Return the settings that change with a name: the classes, and the lines about this one."""
+    classes = [str(one) for one in settings["classes"]]
+    groups = tuple(settings.get("class_groups") or ())
+    places = _places([*classes, *_headings(groups, _places(classes))])
+    changes: dict[str, Any] = {"classes": [to if one == name else one for one in classes]}
+    for setting in ("class_descriptions", "class_groups", "class_colours", "class_keys"):
+        if lines := settings.get(setting):
+            parts = [(line, *split_line(line, places)) for line in lines]
+            here = classes.index(name)
+            changes[setting] = [f"{to}: {said}" if place == here else line for line, place, said in parts]
+    return changes
+
+
+def renamed_names(renamed: Mapping[str, str], name: str, to: str) -> dict[str, str]:
+    """Return earlier names, each with the one its class has now."""
+    moved = {was: to if now == name else now for was, now in renamed.items()} | {name: to}
+    return {was: now for was, now in moved.items() if was != now}
+
+
+def renamed_merges(merged: Mapping[str, Mapping[str, str]], name: str, to: str) -> dict[str, dict[str, str]]:
+    now = {name: to}
+    return {now.get(one, one): {**said, INTO: now.get(said[INTO], said[INTO])} for one, said in merged.items()}
 
 
 def grown_settings(settings: Mapping[str, Any], further: FurtherClass) -> dict[str, Any]:

@@ -9,10 +9,8 @@ from privacy.mechanisms.randomness import RandomSource
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The answer that several come to.
-
-    `agreeing` of `votes` answers name `choice`; of sets of classes, they have the majority's opinion of the class they
-    are most divided about.
+    """Agreed answer of a question: `agreeing` of `votes` answers name `choice`, or share the class most disputed in a
+    set.
     """
 
     choice: int

@@ -25,15 +25,15 @@ LARGEST_WORDS = 4 * 2**20
 KIND_FIELDS: dict[Kind, tuple[Any, Any]] = {
     Kind.RANDOMIZER: (
         gettext_lazy("Randomised answers"),
-        gettext_lazy("Whether answers are released with noise of their own before anything learns from them."),
+        gettext_lazy("Adds noise to answers before a model learns from them."),
     ),
     Kind.SUGGESTIONS: (
         gettext_lazy("Suggestions"),
-        gettext_lazy("What annotators see beside a question of the rounds to come; each of them decides as before."),
+        gettext_lazy("Shown to annotators beside later questions."),
     ),
     Kind.MACHINE: (
         gettext_lazy("Machine annotator"),
-        gettext_lazy("Whether a language model answers beside people; it is sent only what passed the gate."),
+        gettext_lazy("A language model answers as well; it gets only texts that passed the gate."),
     ),
 }
 

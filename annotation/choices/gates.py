@@ -12,28 +12,24 @@ from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, GateEvent, nex
 from privacy.choices import Choice, Kind, Parameter, Sound, parameter
 from privacy.gate.counting import CountingGate
 from privacy.gate.normalizers import Normalizer
-from privacy.wording import Message
+from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 
 BETWEEN: Final = _("Must lie between 0 and 1, got {got}.")
 MOST_TEXTS: Final = 100
-NOBODY_IN_ONE_UPLOAD: Final = _(
-    "A person may be in every upload, so counting several together is proved for one record alone; leave it empty, and "
-    "each upload pays by itself."
-)
-ONE_UPLOAD_ALONE: Final = _(
-    "This gate has no proof over uploads that are counted together; leave it empty, and each upload pays by itself."
-)
+ONE_UPLOAD_ALONE: Final = _("This gate cannot count uploads together; leave it empty.")
 # Settings that every gate has; a project keeps them whichever gate it chooses.
 SHARED_GATE_FIELDS: Final = ("gate_epsilon", "texts_per_contributor", "gate_window")
 
 
+def who_counts(unit: Unit) -> Message:
+    """Return what the counts of a gate are of: people, or records."""
+    return as_message("people") if unit == "contributor" else as_message("records")
+
+
 @dataclass(frozen=True)
 class GateChoice(Choice):
-    """A gate: its mechanism and price, and what managers and annotators are told about it.
-
-    `charged_as` is the class of a run's event; it says what is proved beyond a single upload.
-    """
+    """A gate: its mechanism and price (`charged_as`), and what managers and annotators are told about it."""
 
     kind: ClassVar[Kind] = Kind.GATE
     charged_as: ClassVar[type[GateEvent]] = GateEvent  # type: ignore[type-abstract]
@@ -41,8 +37,8 @@ class GateChoice(Choice):
         oracles=("crowd",),
         arrivals=("pool",),
         why_not={
-            "trusted": _("A gate stands before strangers; experts see the records."),
-            "stream": _("A gate counts whole uploads, so nothing of a stream could pass it to a crowd."),
+            "trusted": _("Experts see the records, so they need no gate."),
+            "stream": _("A gate counts whole uploads, so a crowd needs a pool."),
         },
     )
 
@@ -50,7 +46,7 @@ class GateChoice(Choice):
         None,
         above=0,
         label=_("Gate: epsilon"),
-        help=_("With k-anonymity: of one text, and delta follows from k and the rate. Else: of the whole gate."),
+        help=_("k-anonymity: the cost of one text. Threshold: the cost of the gate."),
         rule=_("Must be above 0, got {got}."),
         charged=True,
     )
@@ -66,7 +62,7 @@ class GateChoice(Choice):
         None,
         options={rule.value: rule.summary for rule in Normalizer},
         label=_("What annotators see of a text"),
-        help=_("Texts that look alike afterwards count as one: a higher level lets more pass and says less."),
+        help=_("Higher levels let more texts pass and show less of each."),
     )
 
     gate_window: int | None = parameter(
@@ -74,10 +70,7 @@ class GateChoice(Choice):
         at_least=1,
         at_most=MOST_UPLOADS_TOGETHER,
         label=_("Gate: uploads counted together"),
-        help=_(
-            "Empty: each upload is counted and paid for by itself. Else: the newest so many are counted together, and "
-            "the first pays for all uploads. No record may stand in two of them."
-        ),
+        help=_("The newest uploads are counted together and paid with the first; no record may be in two."),
         charged=True,
     )
 
@@ -123,11 +116,9 @@ class GateChoice(Choice):
         return once if self.gate_window is None else next_window_run(None, once, window=self.gate_window)
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        if self.gate_window is None:
+        if self.gate_window is None or (settings["privacy_unit"] == "record" and self.charged_as.proved_in_windows):
             return {}
-        if settings["privacy_unit"] != "record":
-            return {"gate_window": NOBODY_IN_ONE_UPLOAD}
-        return {} if self.charged_as.proved_in_windows else {"gate_window": ONE_UPLOAD_ALONE}
+        return {"gate_window": ONE_UPLOAD_ALONE}
 
     @final
     def cap(self, unit: Unit) -> int | None:

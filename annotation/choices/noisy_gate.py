@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from annotation.choices.gates import BETWEEN, GateChoice
+from annotation.choices.gates import BETWEEN, GateChoice, who_counts
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.choices import parameter
@@ -30,7 +30,6 @@ class NoisyGate(GateChoice):
         above=0,
         below=1,
         label=_("Gate: delta"),
-        help=_("With a threshold, which follows from it and epsilon."),
         rule=BETWEEN,
         charged=True,
     )
@@ -38,7 +37,7 @@ class NoisyGate(GateChoice):
         None,
         at_least=LOWEST_FLOOR,
         label=_("Gate: floor"),
-        help=_("With a threshold: what fewer than this many said never passes, whatever the noise."),
+        help=_("A text that fewer said never passes."),
         rule=_("Must be at least 2, got {got}: else one person's words may pass."),
     )
 
@@ -71,34 +70,22 @@ class NoisyGate(GateChoice):
 
     def passes(self) -> Message:
         return as_message(
-            "A text passes when a count with noise on it is high enough, and never below {floor}.",
+            "A text passes when its noisy count is high enough, and never below {floor}.",
             floor=self.gate_floor,
         )
 
     def told(self, unit: Unit) -> Message:
-        if unit == "contributor":
-            return as_message(
-                "Several people, never fewer than {floor}, said exactly this: enough of them for a count with noise on "
-                "it to pass. Nobody's name, time or device is attached.",
-                floor=self.gate_floor,
-            )
         return as_message(
-            "Several records, never fewer than {floor}, say exactly this: enough of them for a count with noise on it "
-            "to pass. No name, time or device is attached.",
+            "At least {floor} {who} say exactly this. No name, time or device is attached.",
             floor=self.gate_floor,
+            who=who_counts(unit),
         )
 
     def why(self, unit: Unit) -> Message:
-        if unit == "contributor":
-            return as_message(
-                "So many people said exactly this, never fewer than {floor}, that a count with secret noise on it was "
-                "high enough to pass",
-                floor=self.gate_floor,
-            )
         return as_message(
-            "So many records say exactly this, never fewer than {floor}, that a count with secret noise on it was high "
-            "enough to pass",
+            "At least {floor} {who} say exactly this, and their noisy count passed",
             floor=self.gate_floor,
+            who=who_counts(unit),
         )
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:

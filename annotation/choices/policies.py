@@ -89,12 +89,9 @@ class BatchPolicy(ABC):
 
 STREAM: Final = ("stream",)
 LONGEST_WINDOW: Final = 10_000_000
-NO_ROUNDS: Final = _("Rounds need a pool that waits; a stream updates at once, by windows or by batches.")
-NO_WINDOWS: Final = _("A pool trains per round; windows and batches need a stream.")
-SHOWS_SELECTION: Final = _(
-    "Only windows of a fixed number of records can hide the selection: a batch shows by its time that it is "
-    "full, and an update that is left out shows that nothing was selected."
-)
+NO_ROUNDS: Final = _("A pool trains per round, a stream by windows or batches.")
+NO_WINDOWS: Final = _("A pool trains per round, a stream by windows or batches.")
+SHOWS_SELECTION: Final = _("Only windows can hide the selection: the time of a batch shows that it is full.")
 OF_STREAMS: Final = Sound(oracles=("trusted",), arrivals=STREAM, why_not={"pool": NO_WINDOWS, "crowd": NO_WINDOWS})
 
 
@@ -152,7 +149,7 @@ class WindowPolicy(PolicyChoice):
         at_most=10_000,
         arrivals=STREAM,
         label=_("Hours to answer"),
-        help=_("A batch makes its update then, whatever is answered; a hidden window exactly then."),
+        help=_("The update comes then, whatever is answered."),
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
@@ -192,7 +189,7 @@ class FixedBatches(BatchPolicy):
 @dataclass(frozen=True)
 class Batches(WindowPolicy):
     name: ClassVar[str] = "flmb"
-    label: ClassVar[str] = _("stream: batches of a fixed number of questions")
+    label: ClassVar[str] = _("stream: batches of questions")
 
     def batches(self) -> FixedBatches:
         return FixedBatches(self.window_length)
@@ -232,7 +229,7 @@ class FixedWindows(BatchPolicy):
 @dataclass(frozen=True)
 class HiddenWindows(WindowPolicy):
     name: ClassVar[str] = "flsw_hidden"
-    label: ClassVar[str] = _("stream: windows of a fixed number of records, selection hidden")
+    label: ClassVar[str] = _("stream: windows of records, selection hidden")
     hides_selection: ClassVar[bool] = True
 
     window_denominator: int = parameter(
@@ -240,8 +237,8 @@ class HiddenWindows(WindowPolicy):
         at_least=1,
         at_most=2**31 - 1,
         label=_("Hidden windows: denominator"),
-        help=_("About as many as a window selects; public, so that the true number stays hidden."),
-        rule=_("Hidden windows divide by a fixed public number: dividing by how many were selected would tell it."),
+        help=_("About as many as a window selects; public."),
+        rule=_("Hidden windows divide by a fixed public number; the true one is secret."),
     )
 
     def batches(self) -> FixedWindows:
@@ -251,7 +248,7 @@ class HiddenWindows(WindowPolicy):
 @dataclass(frozen=True)
 class PerRound(PolicyChoice):
     name: ClassVar[str] = "per_round"
-    label: ClassVar[str] = _("pool: whenever a fixed number of new labels has come in")
+    label: ClassVar[str] = _("pool: after a number of new labels")
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": NO_ROUNDS})
 
     def labels_due(self, last: int, each: int) -> int:

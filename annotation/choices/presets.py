@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.choices.catalogue import CATALOGUE, chosen_of
+from annotation.choices.catalogue import CATALOGUE, chosen_of, offered
 from annotation.choices.gates import ChargedByText, first_event, gate_choice, gate_choices
+from annotation.choices.label_types.learning import not_learned
 from annotation.choices.randomizers import answers_unit
 from annotation.choices.rules import broken_estimator_rules, broken_selection_rules, broken_stream_rules
 from dpal.reading.labels import class_key
@@ -62,20 +63,9 @@ STREAM_PRESETS = (
     Preset(
         key="fraud-stream",
         title="Fraud stream to experts",
-        sentence=(
-            "Records are posted one by one; a noisy screen decides about each, once, whether an expert is asked. "
-            "Annotators are your own experts and see the records. Everybody else sees the released models, and never "
-            "which records were asked about; each record is protected from them."
-        ),
-        cost=(
-            "The stream pays once, epsilon 2.00 and delta 5e-6, for any number of records and releases: who outside "
-            "sees nothing of the choice pays for a tenth of what an update costs. Each version is made of all answers "
-            "so far, by noisy sums that run on. In our benchmark at these limits it was right about 92 % of text "
-            "messages after 500 answers and 95 % after 2,000 (random choice 92 and 91 %, no privacy 97 and 98 %, a "
-            "constant 87 %), 97 and 98 % of network connections, and 98 and 100 % of ten intents, whose names alone "
-            "tell 91 %."
-        ),
-        made_of="A release is made of all answers so far, by noisy sums that run on.",
+        sentence=("Records arrive one by one; a noisy screen decides once for each whether an expert is asked."),
+        cost="Epsilon 2.00 and delta 5e-6 once, for any number of records and releases.",
+        made_of="Each release uses all answers so far.",
         oracle="trusted",
         data_kinds=("table", "text"),
         defaults={
@@ -98,17 +88,11 @@ STREAM_PRESETS = (
         key="full-information-ogd",
         title="Online learning from full answers",
         sentence=(
-            "Every record that is posted is asked about, and every 50 answers make a new model at once. "
-            "Annotators are your own experts and see the records. Everybody else sees the released models, which "
-            "records were asked about and when; each record is protected from them."
+            "Your experts answer every record posted; every 50 answers make a new model. Others see models "
+            "and the times of questions."
         ),
-        cost=(
-            "The stream pays once, epsilon 2.00 and delta 5e-6, for any number of records and releases. Each version "
-            "is made of all answers so far, by noisy sums that run on. In our benchmark at these limits it was right "
-            "about 91 % of text messages after 500 answers and 92 % after 2,000 (a constant 87 %), 91 and 97 % of "
-            "network connections (a constant 80 %), and 95 and 99 % of ten intents, whose names alone tell 91 %."
-        ),
-        made_of="A release is made of all answers so far, by noisy sums that run on.",
+        cost="Epsilon 2.00 and delta 5e-6 once, for any number of records and releases.",
+        made_of="Each release uses all answers so far.",
         oracle="trusted",
         data_kinds=("text", "table"),
         defaults=_EVERY_RECORD,
@@ -117,19 +101,11 @@ STREAM_PRESETS = (
         key="confirm-or-reject",
         title="Confirm or reject the model's guess",
         sentence=(
-            "Annotators only say whether the model's guess is right, about every record that is posted. "
-            "Annotators are your own experts and see the records. Everybody else sees the released models, which "
-            "records were asked about and when; each record is protected from them."
+            "Your experts confirm or reject the model's guess for every record posted. Others see models and "
+            "the times of questions."
         ),
-        cost=(
-            "The stream pays once, epsilon 2.00 and delta 5e-6, for any number of records and releases. Of two "
-            "classes a no tells as much as a yes. Of more, only a yes names a class, and half of the guesses are drawn "
-            "evenly, so far more answers are needed. Of two classes it was right in our benchmark about 91 % of text "
-            "messages after 500 answers and 92 % after 2,000 (a constant 87 %), and 91 and 97 % of network connections "
-            "(a constant 80 %). Of ten intents, whose names alone tell 91 %, it was right about 90 and 97 %; of ten "
-            "digits, which no name tells, about 11 and 33 %."
-        ),
-        made_of="A release is made of all answers so far, by noisy sums that run on.",
+        cost="Epsilon 2.00 and delta 5e-6 once, for any number of records and releases.",
+        made_of="Each release uses all answers so far.",
         oracle="trusted",
         data_kinds=("text", "table"),
         defaults={**_EVERY_RECORD, "question_kind": "confirm"},
@@ -160,21 +136,14 @@ PRESETS: dict[str, Preset] = {
             key="voice-crowd",
             title="Voice queries to a crowd",
             sentence=(
-                "Annotators are strangers. They see a text only if so many contributors said exactly this that a count "
-                "with secret noise on it is high enough; contributors are protected from annotators and from everybody "
-                "who gets a model."
+                "Strangers see a text only if its noisy count of contributors is high enough. Contributors "
+                "are protected from annotators and anyone with a model."
             ),
             cost=(
-                "One upload costs epsilon 1 at delta 7.8e-6 through this gate, for a contributor of two texts at most; "
-                "a text passes once about 25 people say it, where k = 20 on a sample of the same price takes 80. "
-                "What the answers to a question agree on is said at random, once: all answers, questions, rounds and "
-                "models together cost one answer epsilon 4, and training again is free, as is ranking what passed. "
-                "Asked is what an answer would tell most, spread over all texts. Simulated so on requests to a voice "
-                "assistant, 18 scenarios known by their names alone were right in 75 % after 60 questions and in 80 % "
-                "after 180 (81 % without privacy, 54 % before any answer); with a few words about each class in 81 and "
-                "83 %."
+                "An upload costs epsilon 1 at delta 7.8e-6, for contributors of two texts at most; all answers cost "
+                "epsilon 4 once."
             ),
-            made_of="A release is made of all randomised answers so far.",
+            made_of="Each release uses all answers so far.",
             oracle="crowd",
             data_kinds=("text",),
             defaults={
@@ -214,21 +183,12 @@ PRESETS: dict[str, Preset] = {
         Preset(
             key="pool-experts",
             title="Pool, expert labels",
-            sentence=(
-                "Annotators are your own experts and see the records. Everybody else sees only the released models; "
-                "each record is protected from them."
-            ),
+            sentence=("Your experts see and annotate the records. Everyone else sees only released models."),
             cost=(
-                "Secret coins put records into two blocks of 10 and 70 % of the pool. Each block is labelled once and "
-                "gives one model; as one series they cost epsilon 0.59 and 1.41, all of the limit of 2, and delta 5 in "
-                "a million. A training that dies costs its model, and the next block goes on. At epsilon 2 in all and "
-                "500 labels one secret sample erred 2.5 % on handwritten digits, random choice in the open 5.3 % and "
-                "private top-c 9.6 %: visible selection did not beat random choice."
+                "Two secret random blocks of 10 and 70 % of the pool, each giving one model, cost epsilon 0.59 + 1.41 "
+                "and delta 5e-6."
             ),
-            made_of=(
-                "Each release is trained on its own block and leans on the release before it. Chosen as sums, it is "
-                "made of all blocks so far."
-            ),
+            made_of=("Each release is trained on its own block; with sums, on all blocks so far."),
             oracle="trusted",
             data_kinds=("text", "table", "image"),
             defaults={
@@ -257,6 +217,15 @@ PRESETS: dict[str, Preset] = {
 }
 
 
+def fitting_estimator(preset: Preset, settings: Mapping[str, Any]) -> str:
+    """Return the chosen estimator, or the first offered one that learns from such answers where it does not."""
+    standing: dict[str, Any] = {**preset.defaults, "oracle": preset.oracle, **settings}
+    arrival = str(standing.get("arrival", "pool"))
+    found = offered(Kind.ESTIMATOR, oracle=preset.oracle, arrival=arrival, data_kinds=preset.data_kinds)
+    names: list[str] = [standing["estimator"], preset.defaults["estimator"], *(name for name, _label in found)]
+    return next((name for name in names if not not_learned({**standing, "estimator": name})), names[0])
+
+
 def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the rule each field breaks, empty when the combination has a proof."""
     broken = broken_stream_rules(settings)
@@ -264,11 +233,9 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         return broken
     crowd = settings["oracle"] == "crowd"
     if crowd and settings["data_kind"] != "text":
-        broken["data_kind"] = "Only texts can pass the k-anonymity gate, so a crowd may be shown nothing else."
+        broken["data_kind"] = "Crowd projects take texts only."
     if not crowd and settings["privacy_unit"] == "contributor":
-        broken["privacy_unit"] = (
-            "Selection and training are proved for one record; a contributor may have many, so this has no proof."
-        )
+        broken["privacy_unit"] = "Selection and training are proved for single records, not for contributors."
     broken |= _broken_feature_rules(settings) | broken_other_rules(settings)
     if settings.get("arrival", "pool") == "pool":
         broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
@@ -289,14 +256,14 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 def _broken_feature_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     choice = chosen_of(Kind.FEATURES, {"features": "standard", **settings})
     if choice is None:
-        return {"features": as_message("No features are called {got}.", got=settings["features"])}
+        return {"features": as_message("No choice is called {got}.", got=settings["features"])}
     broken = choice.broken_by(settings)
     epsilon = settings.get("features_epsilon")
     if "features_epsilon" not in {each.name for each in choice.parameters()}:
         return broken | ({"features_epsilon": NO_FEATURES_COST} if epsilon else {})
     if not broken and epsilon >= settings["pool_epsilon"]:
         broken["features_epsilon"] = as_message(
-            "Must leave something of the pool's {pool_epsilon:g}.", pool_epsilon=settings["pool_epsilon"]
+            "Must be less than the pool's {pool_epsilon:g}.", pool_epsilon=settings["pool_epsilon"]
         )
     return broken
 
@@ -329,13 +296,11 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings["privacy_unit"] not in ("record", "contributor"):
         broken["privacy_unit"] = as_message("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
-        broken["texts_per_contributor"] = (
-            "Protecting contributors needs a cap: each further text of a person costs more."
-        )
+        broken["texts_per_contributor"] = "Every further text of a person costs more, so a cap is needed."
     if answers_unit(settings) is not None and not (settings.get("labels_epsilon") or 0) > 0:
-        broken["labels_epsilon"] = "Must be above 0: it pays for training on what the annotators answered."
+        broken["labels_epsilon"] = as_message("Must be above 0, got {got}.", got=settings.get("labels_epsilon") or 0)
     if not settings["pool_delta"] > 0:
-        broken["pool_delta"] = "Must be above 0: the gate has a delta, whatever its k."
+        broken["pool_delta"] = as_message("Must be above 0, got {got}.", got=settings["pool_delta"])
     return broken or _unpayable_gate(settings)
 
 
@@ -344,10 +309,10 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
         gate = gate_choice(settings)
         cost = first_event(settings).cost()
     except ValueError as error:
-        return {"gate_epsilon": as_message("No gate has these numbers: {reason}.", reason=error)}
+        return {"gate_epsilon": as_message("No such gate: {reason}.", reason=error)}
     broken: dict[str, str] = {}
     if cost.epsilon > settings["pool_epsilon"]:
         broken["pool_epsilon"] = as_message(
-            "One upload through this gate costs epsilon {epsilon:g}, more than the limit.", epsilon=cost.epsilon
+            "An upload through this gate costs epsilon {epsilon:g}, more than the limit.", epsilon=cost.epsilon
         )
     return broken if cost.delta <= settings["pool_delta"] else broken | dict(gate.unpayable(cost.delta, settings))

@@ -41,12 +41,7 @@ class RandomizerChoice(Choice):
         trained = chosen_estimator(settings)
         if trained is not None and trained.learns_responses:
             return {}
-        rule = (
-            _("Answers that are not secret are learned from by {wanted} alone.")
-            if self.mechanism is None
-            else _("Randomised answers are learned from by {wanted} alone.")
-        )
-        return {Kind.ESTIMATOR.key: as_message(rule, wanted=learn_responses())}
+        return {Kind.ESTIMATOR.key: as_message("Such answers need the model {wanted}.", wanted=learn_responses())}
 
 
 def chosen_randomizer(settings: Mapping[str, Any]) -> type[RandomizerChoice] | None:
@@ -78,17 +73,15 @@ class RandomizedConsensus(RandomizerChoice):
     """Consensus said through a randomised response; everybody outside reads that alone."""
 
     name: ClassVar[str] = "randomized_consensus"
-    label: ClassVar[str] = _("randomised consensus: what a question's answers agree on is said by chance, once")
-    help: ClassVar[str] = _("Paid once for all questions, rounds and models; training again costs nothing more.")
+    label: ClassVar[str] = _("randomised consensus of each question")
+    help: ClassVar[str] = _("Charged once, for all questions, rounds and models together.")
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),
         data_kinds=("text",),
         why_not={
-            "trusted": _(
-                "Randomised answers protect answers to public questions; here the records are to be protected."
-            ),
-            "stream": _("The records of a stream pay once, so their answers are not said a second way."),
+            "trusted": _("Randomised answers protect answers to public questions, not records."),
+            "stream": _("Not for streams."),
         },
     )
     answers_epsilon: float = parameter(
@@ -96,17 +89,14 @@ class RandomizedConsensus(RandomizerChoice):
         above=0,
         at_most=LARGEST_EPSILON,
         label=_("Epsilon of all answers"),
-        help=_(
-            "What all answers, questions, rounds and models together cost whom they are to protect: one answer, or one "
-            "annotator. Spent once, at the first round."
-        ),
+        help=_("Charged once, for all questions, rounds and models together."),
         charged=True,
     )
     answers_unit: str = parameter(
         "answer",
         options={"answer": _("each single answer"), "annotator": _("all answers of one annotator together")},
-        label=_("What of the answers is protected"),
-        help=_("Who answers ten questions is protected by ten times the epsilon of a single answer."),
+        label=_("Unit of protection"),
+        help=_("Ten answers of one person lose ten times the epsilon of one."),
         charged=True,
     )
     answers_cap: int | None = parameter(
@@ -114,27 +104,23 @@ class RandomizedConsensus(RandomizerChoice):
         at_least=1,
         at_most=LARGEST_CAP,
         label=_("Most answers of one annotator"),
-        help=_(
-            "Where all answers of one annotator are protected together: nobody is asked more ordinary questions than "
-            "this, and the epsilon is divided among them. Small caps need many people."
-        ),
+        help=_("Only with protection per annotator."),
         charged=True,
     )
     response_classes: str = parameter(
         "top_k",
         options={
-            "top_k": _("the likeliest classes, by public knowledge and earlier responses"),
+            "top_k": _("the likeliest classes"),
             "uniform": _("all classes alike"),
         },
         label=_("Classes a response may name"),
-        help=_("Fewer classes leave less to chance. Which ones are likely is learned from no answer."),
     )
     randomizations: int = parameter(
         1,
         at_least=1,
         at_most=5,
         label=_("Responses to one question"),
-        help=_("More than one lets doubtful questions be asked again; the epsilon is divided among them."),
+        help=_("They share the epsilon."),
         charged=True,
     )
 
@@ -166,23 +152,17 @@ class RandomizedConsensus(RandomizerChoice):
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         broken: dict[str, str] = {**super().rules(settings)}
         if self.answers_unit == "annotator" and self.answers_cap is None:
-            broken["answers_cap"] = _(
-                "Protecting an annotator needs a cap: each further answer of theirs costs epsilon once more."
-            )
+            broken["answers_cap"] = _("Every answer costs epsilon again, so a cap is needed.")
         if self.answers_unit == "answer" and self.answers_cap is not None:
-            broken["answers_cap"] = _(
-                "A cap belongs to the protection of all answers of one annotator. Leave it empty, or protect these."
-            )
+            broken["answers_cap"] = _("Only with protection per annotator.")
         limit = settings.get("labels_epsilon")
         cost = self.event(n_classes=max(2, len(settings.get("classes") or ()))).cost().epsilon
         if limit is not None and epsilon_to_nano(cost) > epsilon_to_nano(limit):
             broken["labels_epsilon"] = as_message(
-                "All answers together cost epsilon {epsilon:.3g}, more than the limit of their account.", epsilon=cost
+                "All answers cost epsilon {epsilon:.3g}, more than the limit of their account.", epsilon=cost
             )
         if settings.get("repeat_votes") and self.randomizations < 2:
-            broken["repeat_votes"] = _(
-                "A question that is asked again is randomised again, and its responses are too few for that."
-            )
+            broken["repeat_votes"] = _("Asking again needs more responses per question.")
         return broken
 
 
@@ -192,15 +172,15 @@ class AnswersNotSecret(RandomizerChoice):
 
     mechanism: ClassVar[None] = None
     name: ClassVar[str] = "not_secret"
-    label: ClassVar[str] = _("answers are not secret: models may show any of them")
-    help: ClassVar[str] = _("Only what people said in front of the gate is protected then, and the answers are not.")
+    label: ClassVar[str] = _("answers are public: models may show any of them")
+    help: ClassVar[str] = _("Protects the records only.")
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),
         data_kinds=("text",),
         why_not={
-            "trusted": _("A label belongs to its record here, and nothing in front of the annotators protects that."),
-            "stream": _("A label belongs to its record here, and nothing in front of the annotators protects that."),
+            "trusted": _("Needs a gate."),
+            "stream": _("Needs a gate."),
         },
     )
 

@@ -1,6 +1,6 @@
 """Rules between the settings of selection, training and streams."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of, parameter_names
@@ -8,7 +8,7 @@ from annotation.choices.label_types.learning import LearnsLabels, chosen_estimat
 from annotation.choices.policies import chosen_policy, policy_hides_selection
 from annotation.choices.selections import asks_in_secret, selection_choice, selection_rates
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
-from privacy.choices import BrokenRules, Kind
+from privacy.choices import BrokenRules, Choice, Kind
 from privacy.wording import as_message
 
 # Parameters of selections that presets say, so that no default stands for them.
@@ -32,17 +32,17 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     selection = settings["selection"]
     choice = chosen_of(Kind.STRATEGY, settings)
     if choice is None:
-        return {"selection": as_message("No selection is called {got}.", got=selection)}
+        return {"selection": as_message("No choice is called {got}.", got=selection)}
     broken = choice.broken_by(settings)
     if settings["oracle"] != "crowd" and settings.get("repeat_votes"):
-        broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
+        broken["repeat_votes"] = "Needs a gate."
     return broken
 
 
 def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     choice = chosen_of(Kind.ESTIMATOR, {Kind.ESTIMATOR.key: USUAL_ESTIMATOR, **settings})
     if choice is None:
-        rule = as_message("A release needs an estimator that adds noise; its twins without noise are no choice.")
+        rule = as_message("A release needs a model that adds noise.")
         return {"estimator": rule}
     broken = choice.broken_by(settings)
     delta = settings.get("training_delta") or NO_DELTA
@@ -102,7 +102,7 @@ def _unknown(kind: Kind, settings: Mapping[str, Any]) -> str:
 def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
     broken: dict[str, str] = {}
     if settings["oracle"] != "trusted":
-        broken["oracle"] = "A gate counts whole uploads, so nothing of a stream could pass it to a crowd."
+        broken["oracle"] = "A gate counts whole uploads, so a crowd needs a pool."
     if settings["data_kind"] == "image":
         broken["data_kind"] = "A stream takes texts and rows of tables; images come as uploads."
     trained, policy = chosen_of(Kind.ESTIMATOR, settings), chosen_policy(settings)
@@ -111,7 +111,7 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
     for kind, choice in chosen.items():
         broken |= {kind.key: _unknown(kind, settings)} if choice is None else choice.broken_by(settings)
     if settings.get("overlap", 1) != 1:
-        broken["overlap"] = "A record of a stream is answered by one person: its answer feeds one step."
+        broken["overlap"] = "A record of a stream is answered by one person."
     return broken
 
 
@@ -147,10 +147,7 @@ def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) ->
 
 @runtime_checkable
 class FoundInPool(Protocol):
-    """A choice of features that are found in the pool; its price is declared as `features_epsilon`.
-
-    `no_start` refuses a start from labelled examples, which would come before the features.
-    """
+    """Features found in the pool, priced as `features_epsilon`. `no_start` refuses a start from examples."""
 
     no_start: ClassVar[str]
 
@@ -159,6 +156,19 @@ class FoundInPool(Protocol):
 
     def found(self, shape: Any, released: list[Any]) -> Any:
         """Return the featuriser with what was found."""
+
+
+@runtime_checkable
+class ReadsLanguages(Protocol):
+    """Features that know languages other than English, by code."""
+
+    languages: ClassVar[Collection[str]]
+
+
+def features_for(language: str) -> type[Choice] | None:
+    """Return the features that know a language other than English, also where the site lacks what they need."""
+    found = CATALOGUE.of_kind(Kind.FEATURES)
+    return next((each for each in found if isinstance(each, ReadsLanguages) and language in each.languages), None)
 
 
 def no_start_before(settings: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from annotation.choices.gates import BETWEEN, GateChoice, unit_of
+from annotation.choices.gates import BETWEEN, GateChoice, unit_of, who_counts
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
 from privacy.accounting.gate import frontier, gate_minimum_k
@@ -29,7 +29,7 @@ class SampledGate(GateChoice):
         None,
         at_least=2,
         label=_("Gate: k"),
-        help=_("With k-anonymity: a text passes when the sample holds it this often."),
+        help=_("A text passes when the sample holds it this often."),
         rule=_("Must be at least 2, got {got}."),
         charged=True,
     )
@@ -38,7 +38,7 @@ class SampledGate(GateChoice):
         above=0,
         below=1,
         label=_("Gate: sampling rate"),
-        help=_("With k-anonymity: each record is looked at with this probability, by a secret coin."),
+        help=_("Each record is looked at with this probability."),
         rule=BETWEEN,
         charged=True,
     )
@@ -80,29 +80,18 @@ class SampledGate(GateChoice):
         )
 
     def told(self, unit: Unit) -> Message:
-        if unit == "contributor":
-            return as_message(
-                "At least {k} people in a secret random sample said exactly this. Nobody's name, time or device is "
-                "attached.",
-                k=self.gate_k,
-            )
         return as_message(
-            "At least {k} records in a secret random sample say exactly this. No name, time or device is attached.",
+            "At least {k} {who} in a secret random sample say exactly this. No name, time or device is attached.",
             k=self.gate_k,
+            who=who_counts(unit),
         )
 
     def why(self, unit: Unit) -> Message:
-        percent = round(100 * self.gate_sampling_rate, 1)
-        if unit == "contributor":
-            return as_message(
-                "At least {k} people said exactly this in a secret random sample of {percent:g} % of all records",
-                k=self.gate_k,
-                percent=percent,
-            )
         return as_message(
-            "At least {k} records say exactly this in a secret random sample of {percent:g} % of all",
+            "At least {k} {who} say exactly this in a secret random sample of {percent:g} % of all records",
             k=self.gate_k,
-            percent=percent,
+            who=who_counts(unit),
+            percent=round(100 * self.gate_sampling_rate, 1),
         )
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ BEHIND_A_GATE = _(
     "Among the texts that passed, this one was chosen by a rule that knows these texts and released models only."
 )
 OF_A_RECORD = _("This record was chosen by a rule that knows released models only")
-NO_COIN = as_message("nothing says with which chance each record is asked about")
+NO_COIN = as_message("the chance of each record to be asked is unknown")
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,13 @@ class SelectionChoice(Choice):
     by_chance: ClassVar[bool] = False
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        """Return what an annotator is told of why a question is asked, under the settings of a project.
-
-        Behind a gate it is a sentence; elsewhere the promise of the project goes on from it, so it ends without a stop.
-        """
+        """Return why a question is asked, for annotators; outside a gate the page continues the sentence."""
         return BEHIND_A_GATE if settings.get("oracle") == "crowd" else OF_A_RECORD
 
 
 @runtime_checkable
 class AsksInBlocks(Protocol):
-    """A choice that asks about a pool in secret blocks, each of which closes at a public time and gives one model.
-
-    Ids, numbers and times of its questions stay among those who see the records.
-    """
+    """A choice that asks about a pool in secret blocks, each of which closes at a public time and gives one model."""
 
     @property
     def block_rates(self) -> tuple[float, ...]:

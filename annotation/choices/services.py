@@ -111,21 +111,21 @@ ROW_SETTINGS = ("data_kind", "columns", "image_height", "image_width", "image_co
 def frozen_settings(project: Project) -> dict[str, str]:
     frozen: dict[str, str] = {}
     if Query.objects.filter(project=project).exists():
-        frozen |= dict.fromkeys(("classes", "question_kind"), _("People are asked with it."))
+        frozen |= dict.fromkeys(("classes", "question_kind"), _("This setting is in use."))
     rows = Dataset.objects.filter(project=project)
     if project.arrival == Arrival.STREAM:
         rows = rows.filter(row_count__gt=0)
     if rows.exists():
-        frozen |= dict.fromkeys(ROW_SETTINGS, _("Records were read under it."))
+        frozen |= dict.fromkeys(ROW_SETTINGS, _("This setting is in use."))
     coming = Job.objects.filter(project=project, kind="gate").exclude(state=WorkState.FAILED)
     if project.oracle == Oracle.CROWD and coming.exists():
-        frozen |= dict.fromkeys(_gate_settings(), _("An upload goes through this gate."))
+        frozen |= dict.fromkeys(_gate_settings(), _("This setting is in use."))
     if is_charged(project):
         names = [*FIXED, "features_epsilon"]
         if project.oracle == Oracle.CROWD:
             names += _gate_settings()
         frozen |= dict.fromkeys(names, _("Something was paid for: the guarantee that was given rests on this value."))
-        going_on = _("What was paid for goes on under this value.")
+        going_on = _("Something was paid for: the guarantee that was given rests on this value.")
         frozen = dict.fromkeys(_going_on(project), going_on) | frozen
     return frozen
 

@@ -17,7 +17,7 @@ from annotation.data.downloads import export_response, labels_response
 from annotation.data.services import datasets, exports, registered, streams
 from annotation.data.services.label_files import FILE_KINDS, ExportFormat
 from annotation.errors import InvalidRecords, InvalidUpload
-from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
+from annotation.models import BadRows, Dataset, DatasetRole, DatasetState, Job, PoolSource, Role
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
 from annotation.work.ranges import CONDITIONS, file_answers
@@ -39,7 +39,7 @@ from annotation.work.rest import (
 from annotation.work.services import jobs
 from annotation.work.services.tokens import Scope
 from privacy.accounting.cost import Cost
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 router = RoomRouter()
 
@@ -73,8 +73,8 @@ class DatasetOut(Answer, reads=Reads.MANAGED):
 
     id: int
     name: str
-    role: str
-    state: str
+    role: DatasetRole
+    state: DatasetState
     row_count: int | None = Field(alias="counted_rows", description="Null until they are counted.")
     bad_row_count: int | None = Field(description="Null until they are counted, and of a table that stays where it is.")
     bad_rows: list[BadRowOut] = Field(alias="bad_row_report")
@@ -85,6 +85,7 @@ class DatasetOut(Answer, reads=Reads.MANAGED):
     uploader_reason_as_code: SaidOut | None = None
     source: SourceOut | None = Field(None, description="Where the rows lie, unless this site keeps them.")
     job: JobOut
+    gate_job: JobOut | None = Field(None, description="What sends a crowd's pool through the gate, once it is read.")
 
     @staticmethod
     def resolve_bad_row_count(dataset: Dataset) -> int | None:
@@ -185,7 +186,7 @@ class RecordsOut(Answer, reads=Reads.MANAGED):
 )
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
     project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
-    _refuse_price(charges.upload_charge(project, form.role), form.most_epsilon)
+    refuse_price(charges.upload_charge(project, form.role), form.most_epsilon)
     return datasets.receive_upload(
         project=project,
         file=file,
@@ -207,7 +208,7 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
 )
 def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
     project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
-    _refuse_price(charges.upload_charge(project, DatasetRole.POOL), body.most_epsilon)
+    refuse_price(charges.upload_charge(project, DatasetRole.POOL), body.most_epsilon)
     return registered.register_table(
         project=project,
         address=body.address,
@@ -223,7 +224,9 @@ def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
 def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     found = (
-        Dataset.objects.filter(project=project).select_related("job", "source", "project__pool_account").order_by("-id")
+        Dataset.objects.filter(project=project)
+        .select_related("job", "gate_job", "source", "project__pool_account")
+        .order_by("-id")
     )
     return page_of(found, page, request=request, response=response)
 
@@ -246,11 +249,11 @@ def post_records(request: HttpRequest, slug: str) -> Any:
     return Status(200 if receipt.repeated else 202, receipt)
 
 
-def _refuse_price(charge: Cost | None, most_epsilon: float | None) -> None:
+def refuse_price(charge: Cost | None, most_epsilon: float | None) -> None:
     if not charges.within_price(charge, most_epsilon):
         assert charge is not None
         raise InvalidUpload(
-            as_message("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon)
+            in_english("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon)
         )
 
 

@@ -1,6 +1,6 @@
 """Description of a file of labels as Croissant 1.1 (https://docs.mlcommons.org/croissant) has it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 CROISSANT = "http://mlcommons.org/croissant/1.1"
@@ -28,12 +28,11 @@ CONTEXT: dict[str, Any] = {
     "examples": {"@id": "cr:examples", "@type": "@json"},
     **{name: f"cr:{name}" for name in OWN_NAMES},
 }
-TEXT, INTEGER, TRUTH, TIME = "sc:Text", "sc:Integer", "sc:Boolean", "sc:DateTime"
+TEXT, INTEGER, FLOAT, TRUTH, TIME = "sc:Text", "sc:Integer", "sc:Float", "sc:Boolean", "sc:DateTime"
 # Type and meaning of each column of the file.
 FIELDS: dict[str, tuple[str | list[str], str]] = {
     "question": (INTEGER, "Number of the question; several answers to one question share it."),
     "text": (TEXT, "What the annotator saw of a text record: in a crowd project what passed the gate."),
-    "fields": (TEXT, "The record's columns as JSON where it is a row of a table."),
     "dataset": (INTEGER, "Upload that the record came with, where annotators may know it."),
     "row": (INTEGER, "Row of the record in that upload."),
     "answer": ([TEXT, "cr:Label"], "Class that the annotator chose; 'not X' where a guess X was refused."),
@@ -57,6 +56,7 @@ FIELDS: dict[str, tuple[str | list[str], str]] = {
 METADATA_PREFIX = "metadata."
 OF_ANY_LENGTH = {"isArray": True, "arrayShape": "-1"}
 KEPT = (TEXT, "A column of the record's that whoever brought it wanted kept.")
+DECLARED = "A declared column of the record."
 UNPROTECTED = (
     "Answers as people gave them, for whoever manages the project: no differential privacy covers this file, and the "
     "guarantee of the project's models does not speak about it."
@@ -71,13 +71,14 @@ def croissant_description(
     slug: str,
     question: str,
     classes: Sequence[str],
-    declared: Sequence[str],
+    declared: Mapping[str, bool],
+    kept: Sequence[str],
     lists: Collection[str],
     made_on: str,
     sha256: str,
     size: int,
 ) -> dict[str, Any]:
-    """Return the description of a project's labels; `lists` are columns with several classes in a row."""
+    """Return the description of a project's labels; columns in `lists` hold several classes in a row."""
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -100,7 +101,7 @@ def croissant_description(
                 "sha256": sha256,
             }
         ],
-        "recordSet": [_classes(classes), _answers(declared, lists)],
+        "recordSet": [_classes(classes), _answers(declared, kept, lists)],
     }
 
 
@@ -117,12 +118,15 @@ def _classes(classes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _answers(declared: Sequence[str], lists: Collection[str]) -> dict[str, Any]:
+def _answers(declared: Mapping[str, bool], kept: Sequence[str], lists: Collection[str]) -> dict[str, Any]:
     fields = [(name, name, kind, meaning) for name, (kind, meaning) in FIELDS.items()]
-    # No space may stand in an id, so the owner's columns are numbered there.
+    # No space may stand in an id, so the project's own columns are numbered there.
     fields += [
-        (f"{METADATA_PREFIX}{number}", f"{METADATA_PREFIX}{name}", *KEPT)
-        for number, name in enumerate(declared, start=1)
+        (f"fields.{number}", name, FLOAT if is_number else TEXT, DECLARED)
+        for number, (name, is_number) in enumerate(declared.items(), start=1)
+    ]
+    fields += [
+        (f"{METADATA_PREFIX}{number}", f"{METADATA_PREFIX}{name}", *KEPT) for number, name in enumerate(kept, start=1)
     ]
     return {
         "@type": "cr:RecordSet",

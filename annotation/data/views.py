@@ -27,7 +27,7 @@ from annotation.data.forms import KINDS, MappingForm, RetentionForm, TableForm, 
 from annotation.data.services import datasets, drafts, exports, mappings, registered
 from annotation.data.services import retention as retention_service
 from annotation.data.services.charged_start import start_delta
-from annotation.data.services.label_files import FILE_KINDS, ExportFormat
+from annotation.data.services.label_files import FILE_KINDS, ExportFormat, formats_of
 from annotation.errors import FewWouldPass, InvalidUpload
 from annotation.models import UNFINISHED, Arrival, Dataset, DatasetRole, Project, WorkState
 from annotation.models.exports import Export
@@ -62,7 +62,7 @@ def register_table(request: HttpRequest, slug: str) -> HttpResponse:
     form = TableForm(request.POST, project=project)
     if form.is_valid():
         if not charges.is_agreed(request.POST, charges.upload_charge(project, DatasetRole.POOL)):
-            form.add_error(None, _("The price is another one than stood on the button. Nothing was charged."))
+            form.add_error(None, _("The price changed. Nothing was charged."))
             return _data_page(request, project, UploadForm(project=project), form)
         values = form.cleaned_data
         try:
@@ -77,7 +77,7 @@ def register_table(request: HttpRequest, slug: str) -> HttpResponse:
         except InvalidUpload as error:
             form.add_error(None, localized(str(error)))
         else:
-            messages.success(request, _("Table registered; the ends of its files are being read."))
+            messages.success(request, _("Table registered."))
             return redirect("annotation:data", slug=project.slug)
     return _data_page(request, project, UploadForm(project=project), form)
 
@@ -115,7 +115,7 @@ def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpRe
             project=project, file=file, name=file.name, owner=person, reading=form.reading(), **asked
         )
         if "look" not in request.POST:
-            messages.info(request, _("This upload is charged. Its price stands on the button; nothing is paid yet."))
+            messages.info(request, _("This is charged; the price is on the button."))
         return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
     mapping = form.named() | form.reading()
     if not form.named():
@@ -125,7 +125,7 @@ def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpRe
     datasets.receive_upload(
         project=project, file=file, name=file.name, mapping=mapping, uploaded_by=person, confirm_few=confirmed, **asked
     )
-    messages.success(request, _("Upload received; its rows are being read."))
+    messages.success(request, _("Upload received."))
     return redirect("annotation:data", slug=project.slug)
 
 
@@ -193,7 +193,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     project = draft.project
     if "discard" in request.POST:
         drafts.discard_draft(draft=draft)
-        messages.success(request, _("The file was thrown away."))
+        messages.success(request, _("File discarded."))
         return redirect("annotation:data", slug=project.slug)
     shape = drafts.shape_of_draft(draft)
     reading = reading_of(request.POST, shape)
@@ -207,17 +207,17 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     if "upload" not in request.POST:
         return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
     if not charges.is_agreed(request.POST, charges.upload_charge(project, draft.role)):
-        form.add_error(None, _("Uploading is charged, at the price on the button. Nothing was uploaded yet."))
+        form.add_error(None, _("This is charged; the price is on the button."))
         return _preview_page(request, draft, form, shape)
     try:
         drafts.upload_draft(draft=draft, by=person_of(request), confirmed="confirm_few" in request.POST)
     except FewWouldPass:
-        form.add_error(None, _("Fewer texts would pass than a first model needs. Nothing was stored or charged."))
+        form.add_error(None, _("Fewer texts would pass than the first model needs. Nothing was stored or charged."))
         return _preview_page(request, draft, form, shape)
     except InvalidUpload as error:
         form.add_error(None, localized(str(error)))
         return _preview_page(request, draft, form, shape)
-    messages.success(request, _("Upload received; its rows are being read."))
+    messages.success(request, _("Upload received."))
     return redirect("annotation:data", slug=project.slug)
 
 
@@ -288,14 +288,14 @@ def label_files(request: HttpRequest, slug: str) -> HttpResponse:
         exports.start_export(
             project=project, owner=person_of(request), format=chosen, history=request.POST.get("history") == "1"
         )
-        messages.success(request, _("The file is being written. You may go on meanwhile."))
+        messages.success(request, _("The file is being written."))
         return redirect("annotation:exports", slug=project.slug)
     asked = list(Export.objects.filter(project=project).select_related("job", "project").order_by("-pk")[:SHOWN])
     context = {
         "project": project,
         "exports": [(export, FILE_KINDS[ExportFormat(export.format)].words) for export in asked],
         "running": any(export.job.state in UNFINISHED for export in asked),
-        "formats": [(each.value, kind.words) for each, kind in FILE_KINDS.items()],
+        "formats": [(each.value, kind.words) for each, kind in formats_of(project).items()],
         "kept_days": settings.EXPORT_KEPT_DAYS,
     }
     part = (
@@ -319,7 +319,7 @@ def retention(request: HttpRequest, slug: str) -> HttpResponse:
     form = RetentionForm(request.POST or None, retention=retention_service.retention_of(project))
     if request.method == "POST" and form.is_valid():
         retention_service.set_retention(project=project, actor=person_of(request).get_username(), **form.cleaned_data)
-        messages.success(request, _("Saved. What is over its period goes within the hour."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:retention", slug=slug)
     due = [(KINDS[row.kind][0], row) for row in retention_service.what_is_due(project)]
     context = {"project": project, "form": form, "due": due}

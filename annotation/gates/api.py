@@ -148,5 +148,5 @@ def start_gate(request: HttpRequest, slug: str, dataset_id: int, body: MostIn) -
     found = get_object_or_404(data_selectors.uploads_of(project), pk=dataset_id)
     charges.refuse_dearer(charges.upload_charge(project, found.role, found), body.most_epsilon)
     if gates.start_gate(dataset=found, owner=person_of(request)) is None:
-        raise UploadRefused(as_message("This upload has gone through the gate, or is in it."))
+        raise UploadRefused(as_message("This upload already went through the gate, or is in it."))
     return get_object_or_404(data_selectors.uploads_of(project), pk=dataset_id)

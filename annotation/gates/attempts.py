@@ -33,7 +33,7 @@ class GateEnding(attempts.Ending):
         _lose(row, range(1, row.attempt))
 
     def killed_words(self, row: LeasedWork) -> str:
-        return as_message("Given up: {attempts} attempts were killed, each stays charged.", attempts=self.maximum)
+        return as_message("Stopped after {attempts} killed attempts; each stays charged.", attempts=self.maximum)
 
     def give_up(self, row: LeasedWork, reason: str) -> None:
         assert isinstance(row, Job)

@@ -123,7 +123,7 @@ def advice_on(found: Sequence[Offer]) -> Message:
     best = recommended(found)
     other = recommended([offer for offer in best_of_each(found) if offer.choice.name != best.choice.name])
     return as_message(
-        "Take {word_gate}: a text passes once about {best} say it, while {word_other} takes about {takes}.",
+        "{word_gate} is better here: a text passes when about {best} say it; {word_other} needs {takes}.",
         word_gate=best.called,
         best=best.needed,
         word_other=other.called,

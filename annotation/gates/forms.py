@@ -33,7 +33,7 @@ class GatePlanForm(forms.Form):
         min_value=1,
         max_value=10**10,
         label=_("How many records there will be"),
-        help_text=_("These three from what is published about a source like yours, never counted in your records."),
+        help_text=_("Use published numbers of a source like yours, never counts of your records."),
     )
     different_texts = forms.IntegerField(
         required=False, min_value=1, max_value=10**10, label=_("How many different texts are among them")

@@ -230,9 +230,7 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
         # This lock waits for whoever is opening a gate job, and they for it: a job's foreign key locks the project too.
         locked = Project.objects.select_for_update().get(pk=project.pk)
         if gate_is_frozen(locked):
-            raise ConfigurationFrozen(
-                "This project's gate is in use: what was charged for it holds for this gate only."
-            )
+            raise ConfigurationFrozen("This gate is in use and cannot change.")
         # What all gates have stays where it is not chosen anew, but for the price.
         chosen = dict.fromkeys(("gate_epsilon", *own_gate_parameters())) | dict(settings)
         pool = guarantee(locked.pool_account)
@@ -295,7 +293,7 @@ def run_survey(*, job_id: UUID | str) -> None:
 
 def _tell(lease: attempts.Lease, dataset: Dataset, read: int) -> None:
     lease.check()
-    lease.report(progress_done=read, progress_total=dataset.row_count, message=as_message("Counting the upload."))
+    lease.report(progress_done=read, progress_total=dataset.row_count, message=as_message("Reading the upload."))
 
 
 def _count(dataset: Dataset, tell: Tell) -> Frequencies:

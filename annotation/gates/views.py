@@ -99,7 +99,7 @@ def _take_over(request: HttpRequest, project: Project) -> HttpResponse:
         messages.error(request, localized(str(refusal)))
         note_nothing(request)
     else:
-        messages.success(request, _("The project has this gate now."))
+        messages.success(request, _("Saved."))
     return redirect("annotation:gate", slug=project.slug)
 
 
@@ -124,9 +124,9 @@ def start_gate(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse
     project = managed_project(request, slug)
     found = get_object_or_404(data_selectors.uploads_of(project), pk=dataset_id)
     if not charges.is_agreed(request.POST, charges.upload_charge(project, found.role, found)):
-        messages.error(request, _("The price is another one than stood on the button. Nothing was charged."))
+        messages.error(request, _("The price changed. Nothing was charged."))
         note_nothing(request)
     elif gates.start_gate(dataset=found, owner=person_of(request)) is None:
-        messages.error(request, _("This upload has gone through the gate, or is in it."))
+        messages.error(request, _("This upload already went through the gate, or is in it."))
         note_nothing(request)
     return redirect("annotation:data", slug=slug)

@@ -45,6 +45,7 @@ RULES = (
     "registered_tables",
     "classes",
     "class_sets",
+    "span_sets",
     "suggestions",
     "conversation",
     "search_paths",
@@ -447,6 +448,12 @@ class Migration(FirstMigration):
                     ),
                 ),
                 (
+                    "renamed_classes",
+                    models.JSONField(
+                        blank=True, default=dict, help_text="Earlier names of classes, each with the one it has now."
+                    ),
+                ),
+                (
                     "state",
                     models.CharField(
                         choices=[
@@ -496,7 +503,7 @@ class Migration(FirstMigration):
                     "compared_with",
                     models.ForeignKey(
                         blank=True,
-                        help_text="A project that asks at random; its releases are shown beside this one's.",
+                        help_text="Project with random choice whose releases are compared.",
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -1189,6 +1196,7 @@ class Migration(FirstMigration):
                 ),
                 ("leased_until", models.DateTimeField()),
                 ("skip_reason", models.CharField(blank=True, max_length=200)),
+                ("place", models.PositiveSmallIntegerField(default=0)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -1222,9 +1230,10 @@ class Migration(FirstMigration):
                 "constraints": [
                     models.UniqueConstraint(
                         condition=models.Q(("state", "leased")),
-                        fields=("annotator", "project"),
+                        fields=("annotator", "project", "place"),
                         name="annotation_assignment_one_lease",
-                    )
+                    ),
+                    models.CheckConstraint(condition=models.Q(("place__lte", 50)), name="annotation_assignment_places"),
                 ],
             },
         ),
@@ -1334,7 +1343,7 @@ class Migration(FirstMigration):
                 ),
                 (
                     "suggested",
-                    models.PositiveSmallIntegerField(
+                    models.PositiveIntegerField(
                         blank=True, help_text="What a released model took it for when it was opened.", null=True
                     ),
                 ),
@@ -1366,7 +1375,7 @@ class Migration(FirstMigration):
                             ("closed", "answered"),
                             ("disputed", "answered without a majority"),
                             ("withdrawn", "not agreed on when its block closed"),
-                            ("set_aside", "set aside for a manager to look at"),
+                            ("set_aside", "set aside for a manager"),
                             ("in_review", "agreed on, drawn for a reviewer"),
                         ],
                         max_length=10,
@@ -1757,7 +1766,7 @@ class Migration(FirstMigration):
                 ("key", models.BinaryField(help_text="Digest of the sender's idempotency key.", max_length=32)),
                 (
                     "body_digest",
-                    models.BinaryField(help_text="Keyed, so that nobody can try records out.", max_length=32),
+                    models.BinaryField(help_text="Keyed digest, so records cannot be guessed.", max_length=32),
                 ),
                 ("first_slot", models.BigIntegerField()),
                 ("record_count", models.PositiveIntegerField()),
@@ -2552,7 +2561,7 @@ class Migration(FirstMigration):
                     "is_void",
                     models.BooleanField(
                         default=False,
-                        help_text="Whether something was forgotten since the rows were read; nobody gets it then.",
+                        help_text="Records were erased since; the file is withheld.",
                     ),
                 ),
                 (
@@ -2718,6 +2727,37 @@ class Migration(FirstMigration):
                     models.CheckConstraint(
                         condition=models.Q(("state", "leased"), ("finished_at__isnull", False), _connector="XOR"),
                         name="annotation_review_finished",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SpanSet",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                ("spans", models.TextField(help_text="JSON in its canonical form: [[start, end, type], ...].")),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="annotation.project",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "number"), name="annotation_spanset_number"),
+                    models.UniqueConstraint(
+                        models.F("project"),
+                        django.db.models.functions.text.MD5("spans"),
+                        name="annotation_spanset_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("number__gte", 1), ("spans__startswith", "[[")),
+                        name="annotation_spanset_says_something",
                     ),
                 ],
             },

@@ -33,4 +33,5 @@ from annotation.models.questions import (
     QueryState,
     Report,
     ReportKind,
+    SpanSet,
 )

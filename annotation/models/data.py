@@ -46,24 +46,24 @@ class Dataset(models.Model):
     role = models.CharField(max_length=13, choices=DatasetRole.choices, default=DatasetRole.POOL)
     state = models.CharField(max_length=10, choices=DatasetState.choices, default=DatasetState.RECEIVING)
     bad_rows = models.CharField(max_length=12, choices=BadRows.choices, default=BadRows.KEEP_GOOD)
-    upload = models.FileField(max_length=300, blank=True, help_text=_("The file as sent; empty once it was read."))
-    mapping = models.JSONField(default=dict, help_text=_("Which column holds text, contributor, label."))
+    upload = models.FileField(max_length=300, blank=True, help_text="The file as sent; empty once it was read.")
+    mapping = models.JSONField(default=dict, help_text="Which column holds text, contributor, label.")
     pixels = models.FileField(
-        max_length=300, blank=True, help_text=_("uint8 .npy of shape (rows, height, width), in colour (..., 3).")
+        max_length=300, blank=True, help_text="uint8 .npy of shape (rows, height, width), in colour (..., 3)."
     )
     pixels_sha256 = models.CharField(max_length=64, blank=True)
     in_columns = models.BooleanField(
-        default=False, help_text=_("Its rows lie in storage as columns (`PoolPart`) and not in the database.")
+        default=False, help_text="Its rows lie in storage as columns (`PoolPart`) and not in the database."
     )
     row_count = models.BigIntegerField(default=0)
     bad_row_count = models.BigIntegerField(default=0)
     bad_row_report = MessagesInField(
-        default=list, inside="$[*].reason", help_text=_("First bad rows: line, column, reason; never content.")
+        default=list, inside="$[*].reason", help_text="First bad rows: line, column, reason; never content."
     )
     upload_digest = models.CharField(
-        max_length=64, blank=True, help_text=_("Of the bytes of its file, keyed: tells a file that comes twice.")
+        max_length=64, blank=True, help_text="Of the bytes of its file, keyed: tells a file that comes twice."
     )
-    uploader_reason = MessageField(blank=True, help_text=_("Why it was refused, for who uploaded it alone."))
+    uploader_reason = MessageField(blank=True, help_text="Why it was refused, for who uploaded it alone.")
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     account = models.OneToOneField(
         "privacy.BudgetAccount",
@@ -71,7 +71,7 @@ class Dataset(models.Model):
         related_name="started_by",
         null=True,
         blank=True,
-        help_text=_("Of private examples that start the first model: what they pay from."),
+        help_text="Of private examples that start the first model: what they pay from.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -115,13 +115,13 @@ class Record(NumberedModel):
     payload = models.JSONField(null=True, blank=True)
     contributor = models.BinaryField(max_length=16, null=True, blank=True)
     label = models.PositiveBigIntegerField(
-        null=True, blank=True, help_text=_("Known class of a public example, or number of its set of classes.")
+        null=True, blank=True, help_text="Known class of a public example, or number of its set of classes."
     )
     metadata = models.JSONField(
-        null=True, blank=True, help_text=_("The owner's id and columns, for people alone: `id` and pairs in `columns`.")
+        null=True, blank=True, help_text="The owner's id and columns, for people alone: `id` and pairs in `columns`."
     )
     emptied = models.BooleanField(
-        db_default=False, help_text=_("Its content is erased; the slot stays, as the empty one of the guarantee.")
+        db_default=False, help_text="Its content is erased; the slot stays, as the empty one of the guarantee."
     )
 
     class Meta:
@@ -141,7 +141,7 @@ class Picture(NumberedModel):
     record = models.OneToOneField(Record, models.CASCADE, primary_key=True, related_name="picture")
     width = models.PositiveSmallIntegerField()
     height = models.PositiveSmallIntegerField()
-    content = models.BinaryField(help_text=_("WebP without metadata, at most a mebibyte."))
+    content = models.BinaryField(help_text="WebP without metadata, at most a mebibyte.")
 
     class Meta:
         constraints = (
@@ -155,11 +155,11 @@ class RecordPost(NumberedModel):
     """Records posted to a stream, until they are examined; a record's slot is its row number."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="record_posts", db_index=False)
-    key = models.BinaryField(max_length=32, help_text=_("Digest of the sender's idempotency key."))
-    body_digest = models.BinaryField(max_length=32, help_text=_("Keyed, so that nobody can try records out."))
+    key = models.BinaryField(max_length=32, help_text="Digest of the sender's idempotency key.")
+    body_digest = models.BinaryField(max_length=32, help_text="Keyed digest, so records cannot be guessed.")
     first_slot = models.BigIntegerField()
     record_count = models.PositiveIntegerField()
-    body = models.BinaryField(null=True, blank=True, help_text=_("The records as JSON; null once examined."))
+    body = models.BinaryField(null=True, blank=True, help_text="The records as JSON; null once examined.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -68,10 +68,7 @@ def next_number(model: type[Model]) -> int:
 
 @contextmanager
 def copied_into(table: str, columns: Sequence[str], types: Sequence[str] = ()) -> Iterator[Copy]:
-    """Open a binary COPY into columns of a table; `types` are told where whole rows are written.
-
-    Nothing else can be asked of the database until the block ends.
-    """
+    """Open a binary COPY into columns of a table; the connection answers nothing else until the block ends."""
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
         sql.Identifier(*table.split(".")), sql.SQL(", ").join(map(sql.Identifier, columns))
     )
@@ -82,10 +79,7 @@ def copied_into(table: str, columns: Sequence[str], types: Sequence[str] = ()) -
 
 
 def integer_table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
-    """Read integer columns into one array, shape (n, columns); null is -1.
-
-    They come as a single value of packed numbers: a million rows handed over one by one take seconds in Python.
-    """
+    """Read integer columns into one array, shape (n, columns), quickly: one value of packed numbers; null is -1."""
     query, values = found.query.sql_with_params()
     names = [f"c{place}" for place in range(columns)]
     packed = " || ".join(f"int8send(coalesce({name}::bigint, -1))" for name in names)

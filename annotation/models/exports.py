@@ -3,7 +3,6 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models.jobs import Job
 from annotation.models.kinds import ProjectState
@@ -14,15 +13,13 @@ from annotation.models.projects import Project
 class Export(NumberedModel):
     project = models.ForeignKey(Project, models.CASCADE, related_name="exports")
     job = models.OneToOneField(Job, models.CASCADE, related_name="export")
-    format = models.CharField(max_length=20, help_text=_("How the file is written."))
-    history = models.BooleanField(default=False, help_text=_("Whether answers that were changed are in it, too."))
+    format = models.CharField(max_length=20, help_text="How the file is written.")
+    history = models.BooleanField(default=False, help_text="Whether answers that were changed are in it, too.")
     file = models.CharField(max_length=120, blank=True)
     sha256 = models.CharField(max_length=64, blank=True)
-    size = models.BigIntegerField(null=True, blank=True, help_text=_("Bytes of the file."))
-    expires_at = models.DateTimeField(null=True, blank=True, help_text=_("When the file is removed."))
-    is_void = models.BooleanField(
-        default=False, help_text=_("Whether something was forgotten since the rows were read; nobody gets it then.")
-    )
+    size = models.BigIntegerField(null=True, blank=True, help_text="Bytes of the file.")
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="When the file is removed.")
+    is_void = models.BooleanField(default=False, help_text="Records were erased since; the file is withheld.")
 
     class Meta:
         constraints = (

@@ -32,9 +32,10 @@ class LeasedWork(models.Model):
     attempt = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
     error = MessageField(blank=True)
-    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
-    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
+    started_at = models.DateTimeField(null=True, blank=True, help_text="When the newest attempt began.")
+    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text="Who asked it to stop.")
     created_at = models.DateTimeField(auto_now_add=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -44,13 +45,12 @@ class LeasedWork(models.Model):
 class Job(LeasedWork):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(
-        Project, models.CASCADE, related_name="jobs", null=True, help_text=_("None for a project not opened yet.")
+        Project, models.CASCADE, related_name="jobs", null=True, help_text="None for a project not opened yet."
     )
     kind = models.CharField(max_length=30)
     progress_done = models.BigIntegerField(default=0)
     progress_total = models.BigIntegerField(null=True, blank=True)
     message = MessageField(blank=True)
-    sent_at = models.DateTimeField(null=True, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
 
     class Meta:

@@ -38,13 +38,13 @@ class CrowdLink(NumberedModel):
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="crowd_links")
     digest = models.CharField(max_length=64, unique=True)
     platform = models.CharField(max_length=10, choices=Platform.choices)
-    study = models.CharField(max_length=64, blank=True, help_text=_("Study or HIT the link is for; empty allows any."))
+    study = models.CharField(max_length=64, blank=True, help_text="Study or HIT the link is for; empty allows any.")
     answers_wanted = models.PositiveIntegerField()
     completion_code = models.CharField(max_length=40)
     maximum_participants = models.PositiveIntegerField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    signed = models.BooleanField(default=False, help_text=_("Whether the platform must sign who it sends."))
+    signed = models.BooleanField(default=False, help_text="Whether the platform must sign who it sends.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -62,7 +62,7 @@ class PlatformKeys(NumberedModel):
     keys = models.JSONField(default=list)
     fetched_at = models.DateTimeField(null=True, blank=True)
     asked_at = models.DateTimeField(null=True, blank=True)
-    is_wanted = models.BooleanField(default=False, help_text=_("Whether a key was named that is not among them."))
+    is_wanted = models.BooleanField(default=False, help_text="Whether a key was named that is not among them.")
 
     class Meta:
         verbose_name_plural = "platform keys"

@@ -14,14 +14,14 @@ from annotation.models.projects import Project
 
 
 class MailKind(models.TextChoices):
-    RETURNED = "returned", _("A manager asks me to look at an answer of mine again")
-    REMARK = "remark", _("Somebody writes to me about a question")
-    QUESTIONS = "questions", _("New questions wait for me")
-    REVIEW = "review", _("Answers wait for my review")
-    WAITING = "waiting", _("A project waits for a decision of mine")
-    RELEASE = "release", _("A model is released")
-    BUDGET = "budget", _("Four fifths of a budget are spent")
-    EXPORT = "export", _("A file I asked for is there")
+    RETURNED = "returned", "A manager asks me to look at an answer of mine again"
+    REMARK = "remark", "Somebody writes to me about a question"
+    QUESTIONS = "questions", "New questions wait for me"
+    REVIEW = "review", "Answers wait for my review"
+    WAITING = "waiting", "A project waits for a decision of mine"
+    RELEASE = "release", "A model is released"
+    BUDGET = "budget", "Four fifths of a budget are spent"
+    EXPORT = "export", "A file I asked for is there"
 
 
 class MailChoice(NumberedModel):
@@ -80,9 +80,9 @@ class Notice(NumberedModel):
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notices", db_index=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="notices")
     kind = models.CharField(max_length=10, choices=MailKind.choices)
-    subject = models.CharField(max_length=120, help_text=_("What it is about; the same is told once."))
+    subject = models.CharField(max_length=120, help_text="What it is about; the same is told once.")
     facts = models.JSONField(default=dict)
-    due_at = models.DateTimeField(null=True, blank=True, help_text=_("When a letter tells it; null once one does."))
+    due_at = models.DateTimeField(null=True, blank=True, help_text="When a letter tells it; null once one does.")
     letter = models.ForeignKey(Letter, models.SET_NULL, null=True, blank=True, related_name="notices")
     created_at = models.DateTimeField(db_default=Now())
 

@@ -56,7 +56,7 @@ class LimitRequest(NumberedModel):
     expires_at = models.DateTimeField()
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
-    used_at = models.DateTimeField(null=True, blank=True, help_text=_("When the change it allows was made."))
+    used_at = models.DateTimeField(null=True, blank=True, help_text="When the change it allows was made.")
 
     class Meta:
         constraints = (

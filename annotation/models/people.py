@@ -24,13 +24,13 @@ class Membership(NumberedModel):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
     guidelines_seen = models.PositiveIntegerField(
-        null=True, blank=True, help_text=_("Version the person knows; null before the first question.")
+        null=True, blank=True, help_text="Version the person knows; null before the first question."
     )
     paused_at = models.DateTimeField(null=True, blank=True)
     pause_reason = models.CharField(max_length=10, choices=PauseReason.choices, blank=True)
-    judged_from = models.DateTimeField(null=True, blank=True, help_text=_("Earlier checks no longer count."))
+    judged_from = models.DateTimeField(null=True, blank=True, help_text="Earlier checks no longer count.")
     is_direct = models.BooleanField(
-        default=True, db_default=True, help_text=_("Given to this person; else only groups give it.")
+        default=True, db_default=True, help_text="Given to this person; else only groups give it."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -78,7 +78,7 @@ class OutgoingKey(NumberedModel):
     """Sealed key from which secrets of webhooks, mailed invitations and studies are derived."""
 
     sealed = models.BinaryField()
-    ends_at = models.DateTimeField(null=True, help_text=_("Set once another key took its place."))
+    ends_at = models.DateTimeField(null=True, help_text="Set once another key took its place.")
 
 
 class IdempotentAnswer(NumberedModel):

@@ -41,8 +41,8 @@ class QualityReport(NumberedModel):
     method = models.CharField(max_length=12, choices=Aggregation.choices)
     answers = models.PositiveIntegerField(default=0)
     questions = models.PositiveIntegerField(default=0)
-    alpha = models.FloatField(null=True, blank=True, help_text=_("Krippendorff's alpha; empty where nothing overlaps."))
-    skills = models.JSONField(default=dict, help_text=_("By person: share of answers equal to the model's."))
+    alpha = models.FloatField(null=True, blank=True, help_text="Krippendorff's alpha; empty where nothing overlaps.")
+    skills = models.JSONField(default=dict, help_text="By person: share of answers equal to the model's.")
     made_at = models.DateTimeField(null=True, blank=True)
 
 

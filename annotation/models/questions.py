@@ -21,7 +21,7 @@ class QueryState(models.TextChoices):
     CLOSED = "closed", _("answered")
     DISPUTED = "disputed", _("answered without a majority")
     WITHDRAWN = "withdrawn", _("not agreed on when its block closed")
-    SET_ASIDE = "set_aside", _("set aside for a manager to look at")
+    SET_ASIDE = "set_aside", _("set aside for a manager")
     IN_REVIEW = "in_review", _("agreed on, drawn for a reviewer")
 
 
@@ -42,24 +42,24 @@ class Query(NumberedModel):
     gate_run = models.ForeignKey(GateRun, models.PROTECT, null=True, blank=True, related_name="queries")
     text = models.TextField(null=True, blank=True)  # null says: look at the record
     sample_count = models.BigIntegerField(null=True, blank=True)
-    noisy_count = models.FloatField(null=True, blank=True, help_text=_("What the threshold gate hands out instead."))
+    noisy_count = models.FloatField(null=True, blank=True, help_text="What the threshold gate hands out instead.")
     guess = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text=_("The class the annotator is asked to confirm.")
+        null=True, blank=True, help_text="The class the annotator is asked to confirm."
     )
     state = models.CharField(max_length=10, choices=QueryState.choices)
     round_number = models.PositiveIntegerField(null=True, blank=True)
-    opened_at = models.DateTimeField(null=True, blank=True, help_text=_("When it was last opened to annotators."))
-    priority = models.BigIntegerField(default=0, help_text=_("Smaller is asked first."))
+    opened_at = models.DateTimeField(null=True, blank=True, help_text="When it was last opened to annotators.")
+    priority = models.BigIntegerField(default=0, help_text="Smaller is asked first.")
     overlap = models.PositiveSmallIntegerField(default=1)
     open_slots = models.SmallIntegerField(default=0)
-    suggested = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text=_("What a released model took it for when it was opened.")
+    suggested = models.PositiveIntegerField(
+        null=True, blank=True, help_text="What a released model took it for when it was opened."
     )
     suggested_percent = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text=_("How sure the model was of that.")
+        null=True, blank=True, help_text="How sure the model was of that."
     )
     suggestion_shown = models.BooleanField(
-        null=True, blank=True, help_text=_("Whether annotators see it; a share of questions goes without.")
+        null=True, blank=True, help_text="Whether annotators see it; a share of questions goes without."
     )
     assigned_to = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -68,13 +68,13 @@ class Query(NumberedModel):
         blank=True,
         related_name="+",
         db_index=False,
-        help_text=_("Who is asked before anybody else; nobody once they were shown it."),
+        help_text="Who is asked before anybody else; nobody once they were shown it.",
     )
     drawn_for_review = models.BooleanField(
-        db_default=False, help_text=_("A coin drew it when it was opened: what is agreed on waits for a reviewer.")
+        db_default=False, help_text="A coin drew it when it was opened: what is agreed on waits for a reviewer."
     )
     emptied = models.BooleanField(
-        db_default=False, help_text=_("What was answered is erased; the question counts as one with an empty slot.")
+        db_default=False, help_text="What was answered is erased; the question counts as one with an empty slot."
     )
 
     class Meta:
@@ -145,6 +145,9 @@ class AssignmentState(models.TextChoices):
     EXPIRED = "expired", _("expired")
 
 
+MOST_CLAIMED = 50
+
+
 class Assignment(NumberedModel):
     """A lease of one question to one person; never the same question to the same person twice."""
 
@@ -155,6 +158,8 @@ class Assignment(NumberedModel):
     state = models.CharField(max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED)
     leased_until = models.DateTimeField()
     skip_reason = models.CharField(max_length=200, blank=True)
+    # 0 is the question that a page shows; a program holds a batch at the places from 1 on.
+    place = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -162,8 +167,11 @@ class Assignment(NumberedModel):
         constraints = (
             models.UniqueConstraint(fields=("query", "annotator"), name="annotation_assignment_once_per_person"),
             models.UniqueConstraint(
-                fields=("annotator", "project"), condition=Q(state="leased"), name="annotation_assignment_one_lease"
+                fields=("annotator", "project", "place"),
+                condition=Q(state="leased"),
+                name="annotation_assignment_one_lease",
             ),
+            models.CheckConstraint(condition=Q(place__lte=MOST_CLAIMED), name="annotation_assignment_places"),
         )
         indexes = (
             models.Index(
@@ -186,9 +194,9 @@ class Label(NumberedModel):
     query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="labels")
     choice = models.PositiveBigIntegerField(
-        null=True, help_text=_("Position of the answer, or number of a set; null once the question was emptied.")
+        null=True, help_text="Position of the answer, or number of a set; null once the question was emptied."
     )
-    key = models.UUIDField(null=True, blank=True, help_text=_("Of the page that sent it, so that it is stored once."))
+    key = models.UUIDField(null=True, blank=True, help_text="Of the page that sent it, so that it is stored once.")
     supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="superseded_by")
     superseded_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -202,6 +210,24 @@ class Label(NumberedModel):
         )
 
 
+class SpanSet(NumberedModel):
+    """Spans that answers mark; equal answers of a project have one number, and no spans have 0 without a row."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    number = models.PositiveIntegerField()
+    spans = models.TextField(help_text="JSON in its canonical form: [[start, end, type], ...].")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "number"), name="annotation_spanset_number"),
+            # Over the digest, because an index entry holds at most 2,704 bytes.
+            models.UniqueConstraint(F("project"), MD5("spans"), name="annotation_spanset_once"),
+            models.CheckConstraint(
+                name="annotation_spanset_says_something", condition=Q(number__gte=1) & Q(spans__startswith="[[")
+            ),
+        )
+
+
 class Consensus(NumberedModel):
     """Answer that the annotators of one question agree on; learning uses these and nothing else."""
 
@@ -212,7 +238,7 @@ class Consensus(NumberedModel):
     agreeing = models.PositiveSmallIntegerField()
     settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     changed = models.BooleanField(
-        null=True, blank=True, help_text=_("Whether a reviewer put another answer in the place of an agreed one.")
+        null=True, blank=True, help_text="Whether a reviewer put another answer in the place of an agreed one."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -235,7 +261,7 @@ class Guidelines(NumberedModel):
     project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_versions", db_index=False)
     version = models.PositiveIntegerField()
     text = models.TextField(blank=True)
-    examples = models.JSONField(default=list, help_text=_("Objects with text, choice and reason."))
+    examples = models.JSONField(default=list, help_text="Objects with text, choice and reason.")
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -248,8 +274,8 @@ class GuidelinePicture(NumberedModel):
     """A picture for the guidelines, never from a record; the file lies in the site's storage under its digest."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_pictures", db_index=False)
-    digest = models.CharField(max_length=64, help_text=_("SHA-256 of the file, in hexadecimal digits."))
-    description = models.CharField(max_length=300, help_text=_("What is to be seen, for who cannot see it."))
+    digest = models.CharField(max_length=64, help_text="SHA-256 of the file, in hexadecimal digits.")
+    description = models.CharField(max_length=300, help_text="What is to be seen, for who cannot see it.")
     width = models.PositiveSmallIntegerField()
     height = models.PositiveSmallIntegerField()
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
@@ -287,8 +313,8 @@ class Report(NumberedModel):
     created_at = models.DateTimeField(auto_now_add=True)
     resolved_at = models.DateTimeField(null=True, blank=True)
     resolved_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
-    reply = models.CharField(max_length=1000, blank=True, help_text=_("By the manager who settled it."))
-    read_at = models.DateTimeField(null=True, blank=True, help_text=_("When the annotator read the reply."))
+    reply = models.CharField(max_length=1000, blank=True, help_text="By the manager who settled it.")
+    read_at = models.DateTimeField(null=True, blank=True, help_text="When the annotator read the reply.")
 
     class Meta:
         constraints = (

@@ -3,7 +3,6 @@
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models.numbered import NumberedModel
 
@@ -14,14 +13,14 @@ FEWEST_DAYS = 1
 
 class Retention(NumberedModel):
     project = models.OneToOneField("annotation.Project", models.CASCADE, related_name="retention")
-    records_days = models.PositiveIntegerField(null=True, blank=True, help_text=_("From the upload on."))
-    answers_days = models.PositiveIntegerField(null=True, blank=True, help_text=_("From the last answer on."))
+    records_days = models.PositiveIntegerField(null=True, blank=True, help_text="From the upload on.")
+    answers_days = models.PositiveIntegerField(null=True, blank=True, help_text="From the last answer on.")
     comments_days = models.PositiveIntegerField(
-        null=True, blank=True, default=365, help_text=_("From when they are settled.")
+        null=True, blank=True, default=365, help_text="From when they are settled."
     )
-    uploads_days = models.PositiveIntegerField(null=True, blank=True, default=90, help_text=_("From the upload on."))
+    uploads_days = models.PositiveIntegerField(null=True, blank=True, default=90, help_text="From the upload on.")
     actions_days = models.PositiveIntegerField(
-        null=True, blank=True, default=1095, help_text=_("From the action on, at least 90.")
+        null=True, blank=True, default=1095, help_text="From the action on, at least 90."
     )
 
     class Meta:

@@ -151,7 +151,7 @@ def _given(given: GroupRole, people: int) -> dict[str, Any]:
     return {"given": given.pk, "group": given.group.name, "role": given.role, "people": people}
 
 
-NO_MAIL = as_message("This site sends no mail: give the link to whom it is for.")
+NO_MAIL = as_message("Copy an invitation's link and send it yourself.")
 
 
 class InvitationOut(Answer, reads=Reads.MANAGED):

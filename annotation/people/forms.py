@@ -25,7 +25,7 @@ class MemberForm(forms.Form):
     def clean_username(self) -> User:
         user = User.objects.filter(username=self.cleaned_data["username"], is_active=True).first()
         if user is None:
-            raise forms.ValidationError(_("Nobody has an account under this name."))
+            raise forms.ValidationError(_("No user has this name."))
         return user
 
 
@@ -33,13 +33,13 @@ class InvitationForm(forms.Form):
     role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
     maximum_uses = forms.IntegerField(min_value=1, max_value=1000, initial=1, label=_("People at most"))
     days = forms.IntegerField(min_value=1, max_value=90, initial=7, label=_("Days until it ends"))
-    note = forms.CharField(required=False, max_length=80, label=_("Note"), help_text=_("For you: whom it is for."))
+    note = forms.CharField(required=False, max_length=80, label=_("Note"))
     address = forms.EmailField(
         required=False,
         label=_("Send it by mail to"),
-        help_text=_("Forgotten once the mail is sent. The link is shown here as well."),
+        help_text=_("Forgotten once the mail is sent."),
     )
-    language = forms.ChoiceField(choices=settings.LANGUAGES, required=False, label=_("Language of the mail"))
+    language = forms.ChoiceField(choices=settings.LANGUAGES, required=False, label=_("Language of the mails"))
 
     def __init__(self, *args: Any, by_mail: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -50,7 +50,7 @@ class InvitationForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("address") and (cleaned.get("maximum_uses") or 1) > 1:
-            self.add_error("maximum_uses", _("An invitation that goes by mail is for one person."))
+            self.add_error("maximum_uses", _("A mailed invitation is for one person."))
         return cleaned
 
     def values(self) -> dict[str, Any]:
@@ -69,22 +69,17 @@ class CrowdLinkForm(forms.Form):
         required=False,
         max_length=64,
         label=_("Study id or HIT id"),
-        help_text=_("Empty lets participants of any study in."),
+        help_text=_("Empty: any study."),
     )
     answers_wanted = forms.IntegerField(
         min_value=1, max_value=10_000, initial=20, label=_("Answers until the completion code is shown")
     )
-    maximum_participants = forms.IntegerField(
-        min_value=1, max_value=100_000, initial=50, label=_("Participants at most")
-    )
+    maximum_participants = forms.IntegerField(min_value=1, max_value=100_000, initial=50, label=_("People at most"))
     days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=_("Days until it ends"))
     signed = forms.BooleanField(
         required=False,
         label=_("Only who Prolific signs for"),
-        help_text=_(
-            "Nobody gets in under a made-up id. Switch on the secured address in the study on Prolific, too: without "
-            "it nobody gets in at all."
-        ),
+        help_text=_("Switch on the secured address in the Prolific study too."),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -137,7 +132,7 @@ class ArrivalForm(forms.Form):
 
 class GroupRoleForm(forms.Form):
     group = forms.ModelChoiceField(Group.objects.order_by("name"), label=_("Group"))
-    role = forms.ChoiceField(choices=Role.choices, label=_("Role of everybody in it"))
+    role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
 
     def __init__(self, data: Any = None) -> None:
         # Another form of the page asks for a role, too.
@@ -145,7 +140,7 @@ class GroupRoleForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    name = forms.CharField(max_length=80, label=_("Name"), help_text=_("Where it will be used."))
+    name = forms.CharField(max_length=80, label=_("Name"))
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, scope.value) for scope in Scope], widget=forms.CheckboxSelectMultiple, label=_("May do")
     )

@@ -18,9 +18,8 @@ from annotation.models.letters import MailKind, Notice
 @dataclass(frozen=True, slots=True)
 class Item:
     headline: str
-    sentence: str
-    link_words: str
     link: str
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,8 @@ class WrittenLetter:
 
     def as_text(self) -> str:
         item = self.item
-        told = f"{item.headline}\n\n{item.sentence}\n\n{item.link_words}:\n{item.link}\n\n"
-        return f"{told}-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
+        told = "\n\n".join(part for part in (item.headline, item.sentence, item.link) if part)
+        return f"{told}\n\n-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
 
     def as_html(self) -> str:
         return render_to_string("annotation/people/letter.html", {"letter": self})
@@ -48,7 +47,7 @@ def letter_about(notice: Notice) -> WrittenLetter:
     return WrittenLetter(
         subject=_one_line(item.headline),
         item=item,
-        small_print=_("You get this because you take part. Turn mail off here:"),
+        small_print=_("You get this mail as a member. Turn mail off here:"),
         choose=page_address("annotation:mails"),
     )
 
@@ -60,10 +59,8 @@ def invitation_letter(invitation: Invitation, secret: str) -> WrittenLetter:
     ends = date_format(timezone.localtime(invitation.expires_at), "DATETIME_FORMAT")
     return WrittenLetter(
         subject=_one_line(headline),
-        item=Item(headline, sentence, _("See the invitation"), page_address("annotation:join", secret)),
-        small_print=_(
-            "Whoever holds this link may join until %(ends)s (UTC). If you did not expect it, nothing happens."
-        )
+        item=Item(headline, page_address("annotation:join", secret), sentence),
+        small_print=_("Anyone with this link can join until %(ends)s (UTC). Ignore this mail if you did not expect it.")
         % {"ends": ends},
     )
 
@@ -71,27 +68,22 @@ def invitation_letter(invitation: Invitation, secret: str) -> WrittenLetter:
 def _returned(name: str, slug: str, facts: dict[str, Any]) -> Item:
     return Item(
         _("%(name)s: look at an answer again") % {"name": name},
-        _("A manager asks you to look at an answer of yours again. What they wrote stands on the page."),
-        _("See what came back"),
         page_address("annotation:own_answers", slug) + "?only=unread",
     )
 
 
 def _remark(name: str, slug: str, facts: dict[str, Any]) -> Item:
     headline = _("%(name)s: somebody writes to you") % {"name": name}
-    sentence = _("What they wrote stands on the page.")
     if facts.get("to_managers"):
         link = page_address("annotation:reported", slug)
     else:
         link = page_address("annotation:own_answers", slug) + "?only=unread"
-    return Item(headline, sentence, _("Read it"), link)
+    return Item(headline, link)
 
 
 def _questions(name: str, slug: str, facts: dict[str, Any]) -> Item:
     return Item(
         _("%(name)s: new questions") % {"name": name},
-        _("New questions wait for your answers."),
-        _("Answer questions"),
         page_address("annotation:label", slug),
     )
 
@@ -99,8 +91,6 @@ def _questions(name: str, slug: str, facts: dict[str, Any]) -> Item:
 def _review(name: str, slug: str, facts: dict[str, Any]) -> Item:
     return Item(
         _("%(name)s: answers wait for your review") % {"name": name},
-        _("Answers wait until a reviewer decides about them."),
-        _("Review them"),
         page_address("annotation:review", slug),
     )
 
@@ -108,8 +98,6 @@ def _review(name: str, slug: str, facts: dict[str, Any]) -> Item:
 def _waiting(name: str, slug: str, facts: dict[str, Any]) -> Item:
     return Item(
         _("%(name)s waits for you") % {"name": name},
-        _("The project goes on once a manager decides. Its overview says what about."),
-        _("Open the overview"),
         page_address("learner:overview", slug),
     )
 
@@ -118,26 +106,21 @@ def _release(name: str, slug: str, facts: dict[str, Any]) -> Item:
     version = facts["version"]
     return Item(
         _("%(name)s: version %(version)s is released") % {"name": name, "version": version},
-        _("Its files, its guarantee and how well it does stand on its page."),
-        _("See the release"),
         page_address("learner:release", slug, version),
     )
 
 
 def _budget(name: str, slug: str, facts: dict[str, Any]) -> Item:
     return Item(
-        _("%(name)s: four fifths of a budget are spent") % {"name": name},
-        _("At least 80 %% of the limit ε = %(limit)s is spent.") % {"limit": f"{facts['limit']:.9g}"},
-        _("See the budget"),
+        _("%(name)s: 80 percent of a budget is spent") % {"name": name},
         page_address("annotation:budget", slug),
+        _("At least 80 %% of the limit ε = %(limit)s is spent.") % {"limit": f"{facts['limit']:.9g}"},
     )
 
 
 def _export(name: str, slug: str, facts: dict[str, Any]) -> Item:
     return Item(
         _("%(name)s: your file is there") % {"name": name},
-        _("The labels you asked for are written to a file. It is kept for a while, and you sign in to get it."),
-        _("Get the file"),
         page_address("annotation:exports", slug),
     )
 

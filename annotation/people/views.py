@@ -52,7 +52,7 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
         if role != Role.MANAGER:
             members.add_member(project=project, user=user, role=role)
         elif limits.appoint_manager(project=project, user=user, actor=person_of(request)) is not None:
-            messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
+            messages.info(request, _("Waiting for another manager's approval. Nothing has changed yet."))
             return redirect("annotation:limit_requests", slug=slug)
         return redirect("annotation:people", slug=slug)
     return people_page(request, project, form=form)
@@ -82,7 +82,7 @@ def remove_member(request: HttpRequest, slug: str, membership_id: int) -> HttpRe
     else:
         ended = members.remove_member(project=project, user=membership.user, role=membership.role)
         if ended:
-            messages.info(request, _("Ended as well: invitations and crowd links they made (%s).") % ", ".join(ended))
+            messages.info(request, _("Also revoked: their invitations and crowd links (%s).") % ", ".join(ended))
     return redirect("annotation:people", slug=slug)
 
 
@@ -271,7 +271,7 @@ def mails(request: HttpRequest) -> HttpResponse:
     form = MailForm(request.POST or None, initial={"wanted": choice.wanted, "language": choice.language})
     if request.method == "POST" and form.is_valid():
         letters.choose_mails(person=person, **form.cleaned_data)
-        messages.success(request, _("Kept. The next mails follow it."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:mails")
     context = {"form": form, "address": letters.mail_address(person), "leaves": letters.leaves_the_site()}
     return render(request, "annotation/people/mails.html", context, status=422 if form.errors else 200)

@@ -72,7 +72,7 @@ class ChoiceOut(Answer, reads=Reads.SITE):
 
 
 class ConfigurationOut(Answer, reads=Reads.MANAGED):
-    """What a project chose, by section; `fixed` says which settings stay by now, and why."""
+    """Choices of a project by section; `fixed` says which settings stay by now, and why."""
 
     version: int
     digest: str
@@ -148,6 +148,22 @@ def add_class(request: HttpRequest, slug: str, body: ClassIn) -> Any:
     return classes.add_class(
         project=project, further=further, known_beforehand=body.known_beforehand, actor=person_of(request)
     )
+
+
+class RenameIn(Schema):
+    """Another name of a class."""
+
+    name: str = Field(max_length=LONGEST_CLASS)
+    to: str = Field(max_length=LONGEST_CLASS)
+    known_beforehand: bool = Field(
+        False, description="Whether it is known without the records; names of classes are public, so it must be."
+    )
+
+
+@router.write("projects/{slug:slug}/configuration/classes/renames", response=ProjectOut, summary="Rename a class")
+def rename_class(request: HttpRequest, slug: str, body: RenameIn) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    return classes.rename_class(project=project, **body.dict(), actor=person_of(request))
 
 
 class MergeIn(Schema):
@@ -300,7 +316,7 @@ def _broken(name: str, value: Any) -> str:
         return known.broken(value) if known.type not in (int, float) else known.mistyped(value)
     kind = CATALOGUE.kind_of(name)
     if kind is None:
-        return as_message("No choice declares this setting.")
+        return as_message("This site has no such setting.")
     return "" if isinstance(value, str) else as_message("Must be the name of a choice.")
 
 
@@ -315,7 +331,7 @@ def configuration_out(project: Project) -> dict[str, Any]:
 
 
 class DescriptionOut(Answer, reads=Reads.MANAGED):
-    """What a project is called, what it asks, and how long somebody may take for one question."""
+    """Name, question and time limit of a project."""
 
     name: str
     question: str
@@ -331,7 +347,7 @@ class DescriptionIn(Schema):
 
 
 class StateIn(Schema):
-    """Whether questions are handed out and rounds begin."""
+    """State of a project; while it is paused no questions are handed out and no rounds begin."""
 
     state: Literal["active", "paused"]
 
@@ -400,7 +416,7 @@ def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
 
 
 class KindIn(Schema):
-    """Who answers, how records come, and whose presence is hidden."""
+    """Annotators, arrival of records, and the protected unit."""
 
     oracle: Oracle
     arrival: Arrival
@@ -425,7 +441,7 @@ class KindChangeOut(Answer, reads=Reads.MANAGED):
 
 
 class KindPreviewOut(Answer, reads=Reads.MANAGED):
-    """What another kind would change, and why it cannot be chosen; `why_not` is empty where it can."""
+    """Changes another kind would make; `why_not` says why it cannot be chosen, empty where it can."""
 
     preset: str
     changes: list[KindChangeOut]
@@ -482,7 +498,7 @@ def _chosen(project: Project, body: KindIn) -> dict[str, Any]:
 
 
 class BesideIn(Schema):
-    """What the new project is called; after the other one if nothing is said."""
+    """Name of the new project; without one it is named after the other."""
 
     name: str | None = Field(None, max_length=120)
 

@@ -14,33 +14,27 @@ def who_is_protected(preset: Preset, unit: str | None, settings: Mapping[str, An
     """Say who is protected from whom; `settings` over those of the preset say it of the answers."""
     if preset.oracle == Oracle.CROWD:
         if (unit or preset.defaults["privacy_unit"]) == PrivacyUnit.CONTRIBUTOR:
-            records = _(
-                "Each contributor, with all they gave, is protected from the annotators and from everybody who gets a "
-                "model."
-            )
+            records = _("Each contributor is protected from annotators and anyone with a model.")
         else:
             records = _(
-                "Each record is protected from the annotators and from everybody who gets a model, but not all records "
-                "of one person together."
+                "Each record is protected from annotators and anyone with a model; all records of one person "
+                "together are not."
             )
         return f"{records} {_answers_protected({**preset.defaults, **(settings or {})})}"
     if preset.defaults.get("arrival") == Arrival.STREAM:
         return _(
-            "Each record is protected from everybody but the annotators and managers, who see it: from those who get a "
-            "model, and from those who learn what was asked about and when."
+            "Each record is protected from anyone with a model or with the times of questions. Annotators and "
+            "managers see it."
         )
-    return _(
-        "Each record is protected from everybody but the annotators and managers, who see it: from all who get a model."
-    )
+    return _("Each record is protected from anyone with a model. Annotators and managers see it.")
 
 
 def _answers_protected(settings: Mapping[str, Any]) -> str:
     unit = answers_unit(settings)
     if unit is None:
-        return _("The answers are declared not to be secret, and nothing protects them.")
+        return _("Answers are declared public and not protected.")
     if unit == ANNOTATOR:
-        return _("All answers of one annotator together are protected from everybody who gets a model.")
+        return _("All answers of one annotator together are protected from anyone with a model.")
     return _(
-        "Each single answer, but not all answers of one annotator together, is protected from everybody who gets a "
-        "model."
+        "Each single answer is protected from anyone with a model; several answers of one person together are not."
     )

@@ -10,7 +10,7 @@ from annotation.models import Membership, Oracle, Project, ProjectState, Role
 from annotation.models.configurations import read_ahead
 from annotation.questions.work_limits import NOTHING_WAITS, Waiting, waiting_for
 from annotation.selectors import Person, projects_of
-from privacy.ledger.selectors import Guarantee, guarantees
+from privacy.ledger.selectors import Guarantee, answers_paid, guarantees
 
 # Who may read of every project they are in what it spent and what it released.
 INSIDE: Final = frozenset({Role.MANAGER, Role.ENGINEER})
@@ -19,6 +19,7 @@ INSIDE: Final = frozenset({Role.MANAGER, Role.ENGINEER})
 @dataclass(frozen=True, slots=True)
 class CardBudget(Metered):
     guarantee: Guarantee
+    all_paid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +104,8 @@ def _budgets(projects: Iterable[Project]) -> dict[int, tuple[CardBudget, ...]]:
     if not accounts:
         return {}
     known = guarantees(account for each in accounts.values() for account in each)
-    return {key: tuple(CardBudget(known[account.pk]) for account in each) for key, each in accounts.items()}
+    paid = answers_paid(known)
+    return {
+        key: tuple(CardBudget(known[account.pk], all_paid=account.pk in paid) for account in each)
+        for key, each in accounts.items()
+    }

@@ -14,9 +14,9 @@ from annotation import selectors
 from annotation.choices.classes import grouped, looks_of, merged_names
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.class_sets import MOST_CLASSES
-from annotation.errors import InvalidChoice
+from annotation.errors import AnnotationError, InvalidChoice
 from annotation.models import Assignment, Label, Project, ReportKind, Role
-from annotation.models.questions import GuidelinePicture
+from annotation.models.questions import MOST_CLAIMED, GuidelinePicture
 from annotation.people.identity import person_of
 from annotation.questions import selectors as answers
 from annotation.questions import selectors as own_answers
@@ -27,9 +27,11 @@ from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.selectors import own_words, questions_set_aside, reports_of, reports_on_others
 from annotation.questions.services import correcting, flags, guidelines, labels, queue
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
+from annotation.questions.services.spans import number_of_program
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import RoomRouter, own_assignment, project_for, responses, row_id
+from annotation.work.rest import AsCode, RoomRouter, own_assignment, project_for, responses, row_id
 from annotation.work.services.tokens import Scope
+from dpal.spans.text import Span
 from privacy.wording import as_message
 
 router = RoomRouter()
@@ -83,6 +85,14 @@ class AssignmentOut(Answer, reads=Reads.TASK):
     )
 
 
+class SpanIn(Schema):
+    """Span of a text: characters `start` to `end` (excluded), code points, and its type, one of the classes."""
+
+    start: int = Field(ge=0)
+    end: int
+    type: str
+
+
 class LabelIn(Schema):
     """An answer: the position of the class in the project's list, or where several may be named their positions."""
 
@@ -90,6 +100,11 @@ class LabelIn(Schema):
     choices: list[Annotated[int, Field(ge=0, lt=MOST_CLASSES)]] | None = Field(
         None, description="Positions of all classes that are named, none of them twice; an empty list for none of them."
     )
+    spans: list[SpanIn] | None = Field(None, description="All spans of the text, where spans are marked.")
+
+    def number(self, project: Project, query_id: int) -> int:
+        spans = None if self.spans is None else [Span(one.start, one.end, one.type) for one in self.spans]
+        return number_of_program(project, query_id, choice=self.choice, choices=self.choices, spans=spans)
 
 
 class SkipIn(Schema):
@@ -98,16 +113,21 @@ class SkipIn(Schema):
     reason: str = Field("", max_length=200)
 
 
-class LabelOut(Answer, reads=Reads.OWN_WORK):
-    """A stored answer, under the id of its assignment.
+class SpanOut(Answer, reads=Reads.OWN_WORK):
+    """Span of a text: characters `start` to `end` (excluded), code points, and its type."""
 
-    Numbers of rows are given out over all projects: whoever answers in one could count by their gaps, second by second,
-    what is answered in another that hides it.
-    """
+    start: int
+    end: int
+    type: str
+
+
+class LabelOut(Answer, reads=Reads.OWN_WORK):
+    """A stored answer, under the id of its assignment: gaps in row numbers would tell the pace of other projects."""
 
     id: UUID = Field(alias="assignment_id")
     choice: int | None = Field(None, description="Position of the class; null where several may be named.")
     choices: list[int] | None = Field(None, description="Positions of the classes where several may be named.")
+    spans: list[SpanOut] | None = Field(None, description="Spans of the text where spans are marked.")
     created_at: datetime
 
 
@@ -126,7 +146,8 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
 
 def assignment_out(assignment: Assignment) -> AssignmentOut:
     project = assignment.project
-    kind, suggestion = answers.label_type(project), selectors.suggestion_of(assignment)
+    kind, question = answers.label_type(project), selectors.question_of(assignment)
+    suggestion = answers.suggestion_of(assignment, question.text)
     # A yes or no, and a step of a scale, have neither.
     looks = looks_of(project.settings, project.classes) if kind.lists_classes else ()
     groups = [(heading, list(places)) for heading, places in grouped(looks)]
@@ -144,26 +165,94 @@ def assignment_out(assignment: Assignment) -> AssignmentOut:
         class_colours={str(project.classes[place]): one.colour for place, one in enumerate(looks) if one.colour},
         class_keys={str(project.classes[place]): one.key for place, one in enumerate(looks) if one.key},
         merged=merged_names(project.merged_classes),
-        **asdict(selectors.question_of(assignment)),
+        **asdict(question),
     )
+
+
+class BatchIn(Schema):
+    """Number of questions to hold at once."""
+
+    most: int = Field(MOST_CLAIMED, ge=1, le=MOST_CLAIMED)
+
+
+@router.write(
+    "projects/{slug:slug}/assignments/batch",
+    response=list[AssignmentOut],
+    summary="Claim up to 50 questions; those held from an earlier batch come again",
+)
+def claim_batch(request: HttpRequest, slug: str, body: BatchIn) -> Any:
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
+    claimed = queue.claim_several(project=project, user=person_of(request), most=body.most)
+    return [assignment_out(assignment) for assignment in claimed]
+
+
+class BatchAnswerIn(LabelIn):
+    """An answer to one question of a batch."""
+
+    assignment: UUID
+
+
+class BatchAnswersIn(Schema):
+    """Answers to questions of one project."""
+
+    answers: list[BatchAnswerIn] = Field(max_length=MOST_CLAIMED)
+
+
+class BatchAnswerOut(Answer, reads=Reads.OWN_WORK):
+    """Result of an answer; `error` says why it was not stored."""
+
+    assignment: UUID
+    error: str
+    error_as_code: AsCode = Field(None, alias="error")
+
+
+@router.write(
+    "projects/{slug:slug}/assignments/answers",
+    response=list[BatchAnswerOut],
+    summary="Answer up to 50 questions; each is stored or refused by itself",
+)
+def answer_batch(request: HttpRequest, slug: str, body: BatchAnswersIn) -> Any:
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
+    held = selectors.assignments_of(person_of(request)).filter(project=project)
+    found = held.in_bulk([answer.assignment for answer in body.answers])
+    return [
+        {"assignment": answer.assignment, "error": _answered(found.get(answer.assignment), answer)}
+        for answer in body.answers
+    ]
+
+
+def _answered(assignment: Assignment | None, answer: BatchAnswerIn) -> str:
+    if assignment is None:
+        return as_message("Assignment {pk} is no longer yours.", pk=answer.assignment)
+    try:
+        choice = answer.number(assignment.project, assignment.query_id)
+        labels.submit_label(assignment=assignment, choice=choice)
+    except AnnotationError as error:
+        return str(error)
+    return ""
 
 
 @router.write("assignments/{assignment_id}/label", response=LabelOut, summary="Answer a question")
 def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
     assignment = own_assignment(request, assignment_id, Scope.LABELS_WRITE)
-    stored = labels.submit_label(
-        assignment=assignment, choice=answers.stored_choice(assignment.project, body.choice, body.choices)
-    )
+    stored = labels.submit_label(assignment=assignment, choice=body.number(assignment.project, assignment.query_id))
     return label_out(assignment.project, stored)
 
 
 def label_out(project: Project, stored: Label) -> dict[str, Any]:
-    takes_several = answers.names_several(project)
     return {
         "assignment_id": stored.assignment_id,
-        "choice": None if takes_several else stored.choice,
-        "choices": list(answers.places_in(project, stored.choice or 0)) if takes_several else None,
+        **said_to_program(project, stored.choice or 0),
         "created_at": stored.created_at,
+    }
+
+
+def said_to_program(project: Project, choice: int) -> dict[str, Any]:
+    spans, several = answers.marks_spans(project), answers.names_several(project)
+    return {
+        "choice": None if spans or several else choice,
+        "choices": list(answers.places_in(project, choice)) if several else None,
+        "spans": answers.spans_of(project, [choice])[choice] if spans else None,
     }
 
 
@@ -203,6 +292,7 @@ class OwnAnswerOut(Answer, reads=Reads.OWN_WORK):
     answer: str
     choice: int | None
     choices: list[int] | None
+    spans: list[SpanOut] | None
     created_at: datetime
     may_change: bool
 
@@ -247,8 +337,7 @@ def flag_assignment(request: HttpRequest, assignment_id: UUID, body: FlagIn) -> 
 def list_own_answers(request: HttpRequest, slug: str, page: Query[OwnAnswersIn]) -> Any:
     project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     found = own_answers.own_answers(project, person_of(request), before=page.before, unread=page.unread)
-    takes_several = answers.names_several(project)
-    return {"answers": [_answer(one, takes_several=takes_several) for one in found.answers], "before": found.before}
+    return {"answers": [_answer(project, one) for one in found.answers], "before": found.before}
 
 
 @router.write(
@@ -262,19 +351,18 @@ def correct_answer(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> 
         project=own.project,
         user=person_of(request),
         query_id=own.query_id,
-        choice=answers.stored_choice(own.project, body.choice, body.choices),
+        choice=body.number(own.project, own.query_id),
     )
     return label_out(own.project, stored)
 
 
-def _answer(one: own_answers.OwnAnswer, *, takes_several: bool) -> dict[str, Any]:
+def _answer(project: Project, one: own_answers.OwnAnswer) -> dict[str, Any]:
     return {
         "assignment": one.label.assignment_id,
         **asdict(one.question),
         "guess": one.guess,
         "answer": one.name,
-        "choice": None if takes_several else one.label.choice,
-        "choices": list(one.places) if takes_several else None,
+        **said_to_program(project, one.label.choice or 0),
         "created_at": one.label.created_at,
         "may_change": one.may_change,
     }
@@ -442,10 +530,7 @@ LONGEST_EXAMPLE, LONGEST_GUIDELINES = 2000, 200_000
 
 
 class GuidelineExampleIn(Schema):
-    """A made-up text, never one from the pool, with the position of its class and why it belongs there.
-
-    On the page an example is one line, whose parts are set apart by bars.
-    """
+    """A made-up text, never one from the pool, with the position of its class and why it belongs there."""
 
     text: str = Field(min_length=1, max_length=LONGEST_EXAMPLE, pattern=r"^[^|\n\r]+$")
     choice: int = Field(ge=0)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices.form_fields import field_of, named_field
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.class_sets import MOST_CLASSES
+from annotation.choices.label_types.spans import MarkSpans
 from annotation.choices.plans import BINDS_RECORDS, AnswerBudget, PersonLimits, QuestionPlan
 from annotation.choices.rules import BINDING_LIMITS, hides_selection
 from annotation.errors import InvalidConfiguration
@@ -18,12 +19,14 @@ from annotation.questions.guidelines import picture_names, refuse_pictures_of_ot
 from annotation.questions.selectors import label_type, possible_answers
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.questions.services.guidelines import LONGEST_DESCRIPTION
+from annotation.questions.services.spans import NO_SPANS_OF_IT
 from annotation.wording import class_name, localized
+from dpal.spans.text import Span, read
 from privacy.choices import Choice
 
 # Beside the boxes of the classes: that none of them is ticked on purpose.
 NONE_BOX = "none"
-NO_SUCH_CLASS = _("There is no such class. Choose one of those below.")
+NO_SUCH_CLASS = _("Unknown class. Choose one of those below.")
 
 
 class OneClassField(forms.IntegerField):
@@ -59,9 +62,9 @@ class SeveralClassesField(forms.Field):
         if len(places) < len(ticked):
             raise forms.ValidationError(NO_SUCH_CLASS)
         if none and places:
-            raise forms.ValidationError(_("You ticked classes, and that none of them fits. Leave one of the two."))
+            raise forms.ValidationError(_("Tick classes, or “none of them”."))
         if not none and not places:
-            raise forms.ValidationError(_("Tick at least one box."))
+            raise forms.ValidationError(_("Tick classes, or “none of them”."))
         try:
             choice = self._kind.stored(places)
         except ValueError:
@@ -83,16 +86,35 @@ class SeveralClassesField(forms.Field):
         return [place for place in known if place < min(self._n_classes, MOST_CLASSES)]
 
 
+class SentSpans(forms.HiddenInput):
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        return data.get("spans")
+
+
+class SpansField(forms.Field):
+    widget = SentSpans
+
+    def clean(self, value: Any) -> tuple[Span, ...]:
+        if not value:
+            raise forms.ValidationError(_("Marking spans needs JavaScript."))
+        try:
+            return read(value)
+        except (ValueError, RecursionError):
+            raise forms.ValidationError(localized(NO_SPANS_OF_IT)) from None
+
+
 def answer_field(project: Project, **kwargs: Any) -> forms.Field:
     kind = label_type(project)
     if isinstance(kind, NamesSeveral):
         return SeveralClassesField(kind, [str(name) for name in project.classes], **kwargs)
+    if isinstance(kind, MarkSpans):
+        return SpansField(**kwargs)
     return OneClassField(possible_answers(project), **kwargs)
 
 
 SKIP_REASONS = {"unsure": _("I cannot tell"), "no_class": _("No class fits"), "language": _("Not in a language I know")}
 FLAGS = {
-    ReportKind.BROKEN.value: _("Broken: it cannot be read or shown"),
+    ReportKind.BROKEN.value: _("Broken"),
     ReportKind.SENSITIVE.value: _("Sensitive: nobody should see this"),
 }
 
@@ -164,7 +186,7 @@ class LabelBudgetForm(DeclaredForm):
     choice: ClassVar[type[Choice]] = AnswerBudget
     # How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
     closed_in_secret = ("labels_limit", "money_limit")
-    why_closed = _("Not where the choice is secret: stopping would tell how many were asked.")
+    why_closed = _("Not with secret selection: stopping would reveal how many were asked.")
 
     def clean_currency(self) -> str:
         return str(self.cleaned_data["currency"]).upper()
@@ -190,10 +212,11 @@ class PictureForm(forms.Form):
         label=_("Picture"),
         max_length=200,
         widget=forms.FileInput(attrs={"accept": "image/png, image/jpeg, image/webp"}),
-        help_text=_("PNG, JPEG or WebP. Never take one from the pool: pictures are shown to all."),
+        help_text=_("PNG, JPEG or WebP, never one from the pool."),
     )
     description = forms.CharField(
-        max_length=LONGEST_DESCRIPTION, label=_("What it shows"), help_text=_("Read out to those who cannot see it.")
+        max_length=LONGEST_DESCRIPTION,
+        label=_("What it shows"),
     )
 
 
@@ -202,15 +225,13 @@ class GuidelinesForm(forms.Form):
         required=False,
         widget=forms.Textarea(attrs={"rows": 12}),
         label=_("Guidelines"),
-        help_text=_(
-            "Markdown: # heading, - list, **bold**, `as it is written`, | tables |. It stands beside each question."
-        ),
+        help_text=_("Markdown: # heading, - list, **bold**, `code`, | tables |."),
     )
     examples = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
         label=_("Examples"),
-        help_text=_("One a line: made-up text | class | why. Never take one from the pool: examples are shown to all."),
+        help_text=_("One per line: invented text | class | reason. Never use one from the pool."),
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
@@ -238,7 +259,7 @@ class GuidelinesForm(forms.Form):
         if not (text and rest):
             raise forms.ValidationError(_("Line %(line)d: write “text | class | why”."), params={"line": number})
         if rest[0] not in self._classes:
-            raise forms.ValidationError(_("Line %(line)d: there is no class of that name."), params={"line": number})
+            raise forms.ValidationError(_("Line %(line)d: unknown class."), params={"line": number})
         return {"text": text, "choice": self._classes.index(rest[0]), "reason": "".join(rest[1:])}
 
     @staticmethod

@@ -87,17 +87,18 @@ def refuse_pictures_of_others(text: str, known: Collection[str] | None) -> None:
         if name is None:
             raise InvalidConfiguration(
                 as_message(
-                    "Line {line}: guidelines show no picture of another site. Add it under Pictures, and write the "
-                    "line that stands there.",
+                    "Line {line}: add the picture under Pictures and use the line given there.",
                     line=line,
                 )
             )
         if known is not None and name not in known:
-            raise InvalidConfiguration(as_message("Line {line}: the project has no picture of that name.", line=line))
+            raise InvalidConfiguration(
+                as_message("Line {line}: add the picture under Pictures and use the line given there.", line=line)
+            )
         if not image.content.strip():
             raise InvalidConfiguration(
                 as_message(
-                    "Line {line}: say between the brackets what the picture shows, for those who cannot see it.",
+                    "Line {line}: describe the picture between the brackets.",
                     line=line,
                 )
             )

@@ -17,6 +17,7 @@ from annotation.choices.classes import counts_as
 from annotation.choices.consensus import Agreement
 from annotation.choices.label_types.base import LabelType, NamesSeveral, OwnWords, places_of_answer, refusal_of
 from annotation.choices.label_types.catalogue import label_type_of
+from annotation.choices.label_types.spans import NO_SPANS, MarkSpans
 from annotation.errors import InvalidChoice
 from annotation.intervals import wilson_interval
 from annotation.models import (
@@ -31,11 +32,14 @@ from annotation.models import (
     Report,
     ReportKind,
     Role,
+    SpanSet,
 )
 from annotation.models.configurations import MOST_KNOWN, settings_in
 from annotation.models.quality import GoldQuery
 from annotation.models.questions import UNREAD_BY_ANNOTATOR
 from annotation.wording import class_name
+from dpal.spans import text as marks
+from dpal.spans.text import Span
 from privacy.choices import Kind
 from privacy.wording import Message, as_message
 
@@ -59,9 +63,50 @@ def names_several(project: Project) -> bool:
     return isinstance(label_type(project), NamesSeveral)
 
 
-def answer_name(project: Project, choice: int) -> str:
+def marks_spans(project: Project) -> bool:
+    return isinstance(label_type(project), MarkSpans)
+
+
+def spans_of(project: Project, numbers: Iterable[int]) -> dict[int, tuple[Span, ...]]:
+    """Return the spans of answers by their numbers, under the types' present names; none where none are stored."""
+    wanted = set(numbers)
+    stored = SpanSet.objects.filter(project=project, number__in=wanted).values_list("number", "spans")
+    now = project.renamed_classes
+    named = {
+        number: tuple(replace(span, type=now.get(span.type, span.type)) for span in marks.read(spans))
+        for number, spans in stored
+    }
+    return dict.fromkeys(wanted, ()) | named
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    choice: int
+    name: str
+    percent: int
+
+
+def suggestion_of(assignment: Assignment, text: str | None = None) -> Suggestion | None:
+    """Return what a model suggested; spans are named with the words they mark where the text is given."""
+    query = assignment.query
+    if query.suggested is None or query.suggested_percent is None or not query.suggestion_shown:
+        return None
+    project, choice = assignment.project, query.suggested
+    if marks_spans(project):
+        return Suggestion(choice, answer_name(project, choice, text), query.suggested_percent)
+    if merged := project.merged_classes.get(project.classes[choice]):
+        choice = project.classes.index(merged["into"])
+    return Suggestion(choice, str(project.classes[choice]), query.suggested_percent)
+
+
+def answer_name(project: Project, choice: int, text: str | None = None) -> str:
+    """Return an answer in words; of spans their types, with the words they mark where the text is given."""
+    if marks_spans(project):
+        found = spans_of(project, [choice])[choice]
+        said = [span.type if text is None else f"{span.type}: {text[span.start : span.end]}" for span in found]
+        return "; ".join(said) or gettext("no spans")
     names = answer_names(project)
-    return ", ".join(str(names[place]) for place in places_in(project, choice)) or gettext("none of them")
+    return ", ".join(str(names[place]) for place in places_in(project, choice)) or gettext("None of them")
 
 
 def counting_places(project: Project) -> tuple[int, ...]:
@@ -106,6 +151,11 @@ def possible_answers(project: Project) -> int:
 def refuse_no_answer(project: Project, choice: int) -> None:
     if refusal := refusal_of(label_type(project), choice, len(project.classes)):
         raise InvalidChoice(refusal)
+    if marks_spans(project) and choice != NO_SPANS:
+        # Locked, so that nobody erases it before the answer that refers to it is there.
+        stored = SpanSet.objects.select_for_update(no_key=True).filter(project=project, number=choice)
+        if stored.first() is None:
+            raise InvalidChoice(as_message("Answer with `{field}`.", field="spans"))
 
 
 def stored_choice(project: Project, choice: int | None, choices: Sequence[int] | None) -> int:
@@ -113,10 +163,10 @@ def stored_choice(project: Project, choice: int | None, choices: Sequence[int] |
     kind = label_type(project)
     if not isinstance(kind, NamesSeveral):
         if choice is None or choices is not None:
-            raise InvalidChoice("Answer with `choice`, the position of one class.")
+            raise InvalidChoice(as_message("Answer with `{field}`.", field="choice"))
         return choice
     if choice is not None or choices is None:
-        raise InvalidChoice("Answer with `choices`, the positions of all classes that are named.")
+        raise InvalidChoice(as_message("Answer with `{field}`.", field="choices"))
     if len(set(choices)) != len(choices):
         raise InvalidChoice("A class is named once.")
     try:
@@ -126,6 +176,9 @@ def stored_choice(project: Project, choice: int | None, choices: Sequence[int] |
 
 
 def places_in(project: Project, choice: int) -> tuple[int, ...]:
+    if marks_spans(project):
+        types = {span.type for span in spans_of(project, [choice])[choice]}
+        return tuple(place for place, name in enumerate(project.classes) if name in types)
     return places_of_answer(label_type(project), choice)
 
 
@@ -275,11 +328,9 @@ def _open_reports(project: Project) -> QuerySet[Report]:
 
 def reply_refusal(project: Project) -> Message | None:
     if project.oracle == Oracle.CROWD:
-        return as_message(
-            "In front of a crowd nobody writes back: what a manager writes may tell what others answered."
-        )
+        return as_message("Not for crowds: annotators would learn that answers differ.")
     if project.settings.get(Kind.RANDOMIZER.key):
-        return as_message("Where answers are randomised each is given once, and nobody writes about it.")
+        return as_message("Randomised answers are given once.")
     return None
 
 
@@ -388,7 +439,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
         OwnAnswer(
             label=label,
             question=_asked(project, label.query, label.assignment_id),
-            name=answer_name(project, label.choice) if label.choice is not None else "",
+            name="" if label.choice is None else answer_name(project, label.choice, _text(label.query)),
             places=() if label.choice is None else places_in(project, label.choice),
             guess=None if label.query.guess is None else str(project.classes[label.query.guess]),
             said=conversations.get(label.query_id, ()),

@@ -42,30 +42,35 @@ KNOWN_WITHIN: Final = 2000
 MAY_STILL_BE_ASKED: Final = frozenset({WorkLimit.ENCOUNTERS, WorkLimit.PROTECTED_ANSWERS})
 
 
-def limit_reached(project: Project, user: Person) -> WorkLimit | None:
-    return limits_reached([project], user).get(project.pk)
+def limit_reached(project: Project, user: Person, *, place: int = 0) -> WorkLimit | None:
+    return limits_reached([project], user, place=place).get(project.pk)
 
 
-def limits_reached(projects: Collection[Project], user: Person) -> Mapping[int, WorkLimit]:
+def limits_reached(projects: Collection[Project], user: Person, *, place: int = 0) -> Mapping[int, WorkLimit]:
+    """Return the first limit reached in each project; questions held at other places of a batch count as answered."""
     reached = {project.pk: WorkLimit.QUIET_HOURS for project in projects if is_quiet(project)}
     for limit, most_in, counted in LIMITS:
         bounds = {one: most for one in projects if one.pk not in reached and (most := most_in(one)) is not None}
-        counts = counted(bounds, user) if bounds else {}
+        counts = counted(bounds, user, place) if bounds else {}
         reached |= {one.pk: limit for one, most in bounds.items() if counts.get(one.pk, 0) >= most}
     return reached
 
 
-def _answers(projects: Collection[Project], user: Person) -> Mapping[int, int]:
-    return _by_project(_labelled_in(projects, user))
+def _answers(projects: Collection[Project], user: Person, place: int) -> Mapping[int, int]:
+    return _by_project(_work_in(projects, user).filter(Q(state=AssignmentState.LABELLED) | _held_elsewhere(place)))
 
 
-def _answers_today(projects: Collection[Project], user: Person) -> Mapping[int, int]:
-    return _by_project(_labelled_in(projects, user).filter(finished_at__gte=selectors.site_midnight()))
+def _answers_today(projects: Collection[Project], user: Person, place: int) -> Mapping[int, int]:
+    today = Q(state=AssignmentState.LABELLED, finished_at__gte=selectors.site_midnight())
+    return _by_project(_work_in(projects, user).filter(today | _held_elsewhere(place)))
 
 
-def _labelled_in(projects: Collection[Project], user: Person) -> QuerySet[Assignment]:
-    keys = [project.pk for project in projects]
-    return Assignment.objects.filter(annotator=user.pk, project__in=keys, state=AssignmentState.LABELLED)
+def _work_in(projects: Collection[Project], user: Person) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(annotator=user.pk, project__in=[project.pk for project in projects])
+
+
+def _held_elsewhere(place: int) -> Q:
+    return Q(state=AssignmentState.LEASED) & ~Q(place=place)
 
 
 def _by_project(rows: QuerySet[Any]) -> Mapping[int, int]:
@@ -78,14 +83,18 @@ def answers_cap(project: Project) -> int | None:
     return settings.get("answers_cap") if settings.get("answers_unit") == "annotator" else None
 
 
-def _questions_answered(projects: Collection[Project], user: Person) -> Mapping[int, int]:
+def _questions_answered(projects: Collection[Project], user: Person, place: int) -> Mapping[int, int]:
     """Count ordinary questions the person ever answered; answers taken back count, too."""
     given = Label.objects.filter(annotator=user.pk, query__project__in=[project.pk for project in projects])
     ordinary = given.exclude(query__state=QueryState.GOLD).order_by().values_list("query__project")
-    return dict(ordinary.annotate(Count("query", distinct=True)))
+    found = dict(ordinary.annotate(Count("query", distinct=True)))
+    held = _work_in(projects, user).filter(_held_elsewhere(place)).exclude(query__state=QueryState.GOLD)
+    for key, new in _by_project(held.exclude(query__in=given.values("query"))).items():
+        found[key] = found.get(key, 0) + new
+    return found
 
 
-def encounters(projects: Collection[Project], user: Person) -> Mapping[int, int]:
+def encounters(projects: Collection[Project], user: Person, place: int = 0) -> Mapping[int, int]:
     # A crowd project links nobody to a contributor, not even here.
     found: dict[int, int] = {}
     crowds = [project.pk for project in projects if project.oracle == Oracle.CROWD]
@@ -115,7 +124,8 @@ def within_hours(now: time, start: time, end: time) -> bool:
     return start <= now < end if start < end else now >= start or now < end
 
 
-Bound = tuple[WorkLimit, Callable[[Project], int | None], Callable[[Collection[Project], Person], Mapping[int, int]]]
+Counted = Callable[[Collection[Project], Person, int], Mapping[int, int]]
+Bound = tuple[WorkLimit, Callable[[Project], int | None], Counted]
 # In the order in which somebody is told of them: each with how much a project allows and what is counted.
 LIMITS: Final[tuple[Bound, ...]] = (
     (WorkLimit.PROTECTED_ANSWERS, answers_cap, _questions_answered),
@@ -156,7 +166,8 @@ def _waiting(project: Project, paused_at: datetime | None, asks: bool, limit: Wo
 
 
 def _held(user: Person) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(project=OuterRef("project"), annotator=user.pk, state=AssignmentState.LEASED)
+    held = Assignment.objects.filter(project=OuterRef("project"), annotator=user.pk, state=AssignmentState.LEASED)
+    return held.filter(place=0)
 
 
 def _free(user: Person, projects: Collection[Project], reached: Mapping[int, WorkLimit]) -> QuerySet[Query]:

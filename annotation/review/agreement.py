@@ -38,9 +38,8 @@ class Comparison:
 def compare_answers(answers: Sequence[Answer], *, method: AgreementMethod, kind: LabelType) -> Comparison:
     """Weigh answers against each other, at most one for each person and task.
 
-    `majority` takes the most frequent answer, the smaller one at a tie, with its share as probability; of sets of
-    classes what the answers agree on class by class, where they do. `dawid_skene` (Dawid and Skene, 1979) and `mace`
-    (Hovy et al., "Learning whom to trust with MACE", NAACL 2013) weigh one class against another.
+    `majority` takes the most frequent answer (the smaller one at a tie), of sets class by class; `dawid_skene` (1979)
+    and `mace` (Hovy et al., NAACL 2013) weigh one class against another.
     """
     if not answers:
         raise ValueError("answers must hold at least one answer, got none")

@@ -21,6 +21,7 @@ from annotation.models.kinds import Aggregation
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason, QualityReport
 from annotation.people.identity import person_of
 from annotation.questions import selectors as answers
+from annotation.questions.api import LabelIn, SpanIn
 from annotation.questions.images import IMAGE_ANSWER, image_response
 from annotation.questions.selectors import answer_name, answer_names, checks_in_use, may_read_questions
 from annotation.questions.services import checks as gold
@@ -100,6 +101,7 @@ class DecisionIn(Schema):
     decision: Decision
     choice: int | None = Field(None, ge=0)
     choices: list[Annotated[int, Field(ge=0, lt=MOST_CLASSES)]] | None = None
+    spans: list[SpanIn] | None = None
     comment: str = Field("", max_length=MAX_COMMENT_LENGTH)
     keep_as_check: bool = Field(False, description="Whether what is settled is a hidden check from now on.")
 
@@ -160,7 +162,7 @@ def undo_review(request: HttpRequest, slug: str) -> None:
 def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> None:
     require_scope(request, Scope.LABELS_WRITE)
     if body.keep_as_check and body.decision != Decision.SETTLE:
-        raise InvalidChoice("Only what is settled can be kept as a check.")
+        raise InvalidChoice("Only settled questions can become checks.")
     of_managers = body.decision in DECISIONS_OF_MANAGERS or body.keep_as_check
     project = project_for(request, slug, Scope.LABELS_WRITE, *((Role.MANAGER,) if of_managers else REVIEWERS))
     query = get_object_or_404(project.queries, pk=row_id(query_id))
@@ -172,7 +174,7 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
     elif body.decision == Decision.RETURN:
         decisions.return_reviewed(**about, comment=body.comment)
     elif body.decision == Decision.SETTLE:
-        choice = answers.stored_choice(project, body.choice, body.choices)
+        choice = LabelIn(choice=body.choice, choices=body.choices, spans=body.spans).number(project, query.pk)
         decisions.settle_reviewed(**about, choice=choice, keep_as_check=body.keep_as_check)
     elif body.decision == Decision.ASK:
         decisions.ask_beyond_overlap(project=project, query_id=query.pk)
@@ -294,7 +296,7 @@ def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) 
     readable = may_read_questions(project, request.user)
     form = QuestionFilter(_by_number(project, wanted), project=project, readable=readable)
     if not form.is_valid():
-        raise InvalidConfiguration("The project has no such class or annotator, or the text is too short.")
+        raise InvalidConfiguration("No such class or annotator, or the text is too short.")
     page = browsing.questions(project, form.wanted(), readable=readable, before=wanted.before)
     return {"questions": [_row(row) for row in page.rows], "before": page.before}
 

@@ -12,7 +12,7 @@ from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Projec
 from annotation.models.kinds import Aggregation
 from annotation.models.questions import ASKED
 from annotation.questions.forms import answer_field
-from annotation.questions.selectors import answer_names, names_several, offered_answers
+from annotation.questions.selectors import answer_names, marks_spans, names_several, offered_answers
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.review import services
 from annotation.review.selectors import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
@@ -21,7 +21,7 @@ from annotation.work.rest import row_id
 
 
 class SettleForm(forms.Form):
-    keep_as_check = forms.BooleanField(required=False, label=_("Use it as a hidden check from now on"))
+    keep_as_check = forms.BooleanField(required=False, label=_("Use as a hidden check"))
 
     def __init__(self, *args: Any, project: Project, may_keep: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,15 +32,15 @@ class SettleForm(forms.Form):
 
     @staticmethod
     def _answer(project: Project) -> forms.Field:
-        if names_several(project):
+        if names_several(project) or marks_spans(project):
             return answer_field(project, label=_("Classes"))
         names: list[tuple[Any, Any]] = [("", _("choose a class")), *offered_answers(project)]
         return forms.TypedChoiceField(coerce=int, choices=names, label=_("Class"))
 
 
-AGREEMENT = (("", _("any")), ("all", _("all the same")), ("divided", _("divided")))
+AGREEMENT = (("", _("all")), ("all", _("all the same")), ("divided", _("divided")))
 AGES = (
-    ("", _("any")),
+    ("", _("all")),
     ("new1", _("answered in a day")),
     ("new7", _("answered in seven days")),
     ("old7", _("no answer for seven days")),
@@ -49,7 +49,7 @@ AGES = (
 # Reports as long as they are open, which is as long as nobody read what was said.
 UNREAD = {ReportKind.COMMENT: _("unread comment")}
 FLAGS = [
-    ("", _("any")),
+    ("", _("all")),
     ("any", _("with any open report")),
     ("talk", _("with comments")),
     *((kind.value, UNREAD.get(kind, kind.label)) for kind in ReportKind),
@@ -76,7 +76,6 @@ class QuestionFilter(forms.Form):
         max_length=200,
         min_length=SHORTEST_SEARCH,
         label=_("Text"),
-        help_text=_("Three letters or more."),
     )
 
     def __init__(self, data: object, *, project: Project, readable: bool) -> None:
@@ -92,7 +91,7 @@ class QuestionFilter(forms.Form):
         for name, choices in named.items():
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)
-            field.choices = [("", _("any")), *list(choices)]  # type: ignore[call-overload]
+            field.choices = [("", _("all")), *list(choices)]  # type: ignore[call-overload]
         if not readable:
             del self.fields["text"]
         if services.assigning_refusal(project) is not None:
@@ -135,28 +134,24 @@ MOST_CHECKS, LEAST_RIGHT = 50, 1
 
 
 class QualityForm(forms.Form):
-    gold_share = percent_field(
-        QualityChecks, "gold_share", label=_("Percent of questions that are hidden checks"), most=MOST_CHECKS
-    )
+    gold_share = percent_field(QualityChecks, "gold_share", label=_("Hidden checks in percent"), most=MOST_CHECKS)
     gold_minimum = named_field(QualityChecks, "gold_minimum")
     gold_warn_below = percent_field(
-        QualityChecks, "gold_warn_below", label=_("Warn below this percent right"), least=LEAST_RIGHT
+        QualityChecks, "gold_warn_below", label=_("Warn below, in percent"), least=LEAST_RIGHT
     )
     gold_pause_below = percent_field(
-        QualityChecks, "gold_pause_below", label=_("Pause below this percent right"), least=LEAST_RIGHT
+        QualityChecks, "gold_pause_below", label=_("Pause below, in percent"), least=LEAST_RIGHT
     )
     overlap_limit = named_field(QuestionPlan, "overlap_limit")
     aggregation = named_field(QualityChecks, "aggregation")
     reviewed = named_field(QualityChecks, "reviewed")
-    review_share = percent_field(
-        QualityChecks, "review_share", label=_("Percent of agreed questions that a reviewer decides first")
-    )
+    review_share = percent_field(QualityChecks, "review_share", label=_("Agreed questions to review, in percent"))
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         kwargs.setdefault("initial", {name: percent_of(getattr(project, name)) for name in self.base_fields})
         super().__init__(*args, **kwargs)
         self.fields["overlap_limit"].min_value = project.overlap  # type: ignore[attr-defined]
-        if names_several(project):
+        if names_several(project) or marks_spans(project):
             majority = [(Aggregation.MAJORITY.value, Aggregation.MAJORITY.label)]
             self.fields["aggregation"].choices = majority  # type: ignore[attr-defined]
             self.initial["aggregation"] = Aggregation.MAJORITY.value
@@ -172,7 +167,7 @@ class QualityForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         warn, pause = self.cleaned_data.get("gold_warn_below"), self.cleaned_data.get("gold_pause_below")
         if warn is not None and pause is not None and pause > warn:
-            self.add_error("gold_pause_below", _("Pause below the percentage that warns, or at it."))
+            self.add_error("gold_pause_below", _("Pause at or below the warning share."))
         return self.cleaned_data
 
     def values(self) -> dict[str, Any]:

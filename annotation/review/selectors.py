@@ -1,9 +1,12 @@
 """Statistics of annotators, the data manager, and the queue of reviewers."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -49,6 +52,7 @@ from annotation.models import (
     Report,
     ReportKind,
     Role,
+    SpanSet,
 )
 from annotation.models.quality import Machine, Opinion, QualityReport, Review, ReviewState
 from annotation.models.questions import ASKED
@@ -64,6 +68,7 @@ from annotation.questions.selectors import (
     counting_as,
     counts_equal,
     judged_from,
+    marks_spans,
     names_several,
 )
 from annotation.selectors import Person
@@ -388,6 +393,13 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
 
 
 def _naming(project: Project, answers: QuerySet[Label], place: int) -> QuerySet[Label]:
+    if marks_spans(project):
+        now = project.classes[place]
+        names = [now, *(was for was, name in project.renamed_classes.items() if name == now)]
+        # The stored form ends a span with its type.
+        ends = [Q(spans__contains=json.dumps(name, ensure_ascii=False) + "]") for name in names]
+        holding = SpanSet.objects.filter(reduce(or_, ends), project=project)
+        return answers.filter(choice__in=holding.values("number"))
     if not names_several(project):
         return answers.filter(choice__in=counting_as(project, place))
     holds = Func(F("choice"), Value(place), function="annotation_set_holds", output_field=BooleanField())
@@ -531,4 +543,7 @@ def drawn_reviews(project: Project) -> DrawnReviews | None:
 
 def counted_votes(query: Query) -> list[tuple[str, int]]:
     rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))
-    return [(answer_name(query.project, choice), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))]
+    text = query.text if query.record is None else query.record.text
+    return [
+        (answer_name(query.project, choice, text), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))
+    ]

@@ -31,7 +31,7 @@ from annotation.models import (
 from annotation.models.kinds import Aggregation
 from annotation.models.quality import Opinion, QualityReport, Review, ReviewState
 from annotation.models.questions import ANSWERED
-from annotation.questions.selectors import agreed_on, counted, label_type, names_several, refuse_no_answer
+from annotation.questions.selectors import agreed_on, counted, label_type, marks_spans, names_several, refuse_no_answer
 from annotation.questions.services import checks as gold
 from annotation.questions.services import correcting, flags, labels
 from annotation.review import selectors
@@ -51,7 +51,8 @@ def start_report(*, project: Project, owner: User) -> QualityReport:
         QualityReport.objects.filter(project=project).delete()
         job = jobs.open_job(project=project, kind=jobs.COMPARE, owner=owner)
         # A model of annotators weighs one class against another; sets are compared class by class.
-        method = Aggregation.MAJORITY if names_several(project) else project.aggregation
+        alone = names_several(project) or marks_spans(project)
+        method = Aggregation.MAJORITY if alone else project.aggregation
         return QualityReport.objects.create(project=project, job=job, method=method)
 
 
@@ -99,13 +100,9 @@ def _compare(report: QualityReport, job: Job, lease: attempts.Lease) -> None:
         attempts.finish_work(row=job)
 
 
-IN_A_CROWD = as_message(
-    "In front of a crowd nothing is assigned: who is asked next must not follow what others answered."
-)
-RANDOMISED = as_message(
-    "Where answers are randomised nothing is assigned: who is asked must not follow what was answered."
-)
-SECRET = as_message("Where the choice is secret nothing is assigned: one record could then wait because of another.")
+IN_A_CROWD = as_message("Not for crowds: assignment must not depend on answers.")
+RANDOMISED = as_message("Not with randomised answers: assignment must not depend on answers.")
+SECRET = as_message("Not with secret selection: one record could delay another.")
 
 
 def assigning_refusal(project: Project) -> Message | None:
@@ -131,7 +128,7 @@ def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int 
             # Who leaves or is paused at this moment waits, and takes the questions along to everybody.
             members = Membership.objects.select_for_update().filter(project=project, role=Role.ANNOTATOR)
             if not members.filter(pk__in=assignable_annotators(project), user=person_id).exists():
-                raise InvalidConfiguration("Only an annotator of the project who is not paused can be assigned to.")
+                raise InvalidConfiguration("Assign to an annotator of the project who is not paused.")
         found = Query.objects.select_for_update(no_key=True).filter(
             project=project, pk__in=query_ids, state=QueryState.OPEN, open_slots__gt=0
         )
@@ -167,8 +164,8 @@ def settle(*, project: Project, query_id: int, choice: int, person: User, keep_a
     if keep_as_check:
         _refuse_in_front_of_a_crowd(project)
     _refuse_where_chance_settles(project)
-    refuse_no_answer(project, choice)
     with transaction.atomic():
+        refuse_no_answer(project, choice)
         query = lock_reviewed(project, query_id)
         Consensus.objects.filter(query=query).delete()
         votes = list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))
@@ -228,11 +225,11 @@ def lock_reviewed(project: Project, query_id: int) -> Query:
     access.refuse_if_closed(locked)
     query = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project).first()
     if query is None or query.state not in ANSWERED:
-        raise InvalidConfiguration("This question is not disputed any more.")
+        raise InvalidConfiguration("This question was settled meanwhile.")
     if query.state == QueryState.CLOSED:
         agreed = Consensus.objects.filter(query=query, settled_by=None).first()
         if agreed is None:
-            raise InvalidConfiguration("This question is not disputed any more.")
+            raise InvalidConfiguration("This question was settled meanwhile.")
         if agreed.pk <= locked.labels_used_through:
             raise UndoRefused("This answer stays: a training may have used it.")
     return query
@@ -240,22 +237,18 @@ def lock_reviewed(project: Project, query_id: int) -> Query:
 
 def _refuse_in_front_of_a_crowd(project: Project) -> None:
     if project.oracle == Oracle.CROWD:
-        raise InvalidConfiguration(
-            "In front of a crowd a disputed question is shown to nobody again: they would know that answers differ."
-        )
+        raise InvalidConfiguration("Not for crowds: annotators would learn that answers differ.")
 
 
 def _refuse_where_chance_settles(project: Project) -> None:
     if randomizes(project.settings):
-        raise InvalidConfiguration(
-            "Where answers are randomised a coin decides between classes named equally often, and nobody else."
-        )
+        raise InvalidConfiguration("With randomised answers ties are settled at random only.")
 
 
 def _locked(project: Project, query_id: int) -> Query:
     query = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project).first()
     if query is None or query.state != QueryState.DISPUTED:
-        raise InvalidConfiguration("This question is not disputed any more.")
+        raise InvalidConfiguration("This question was settled meanwhile.")
     return query
 
 
@@ -323,13 +316,13 @@ def undo_review(*, project: Project, person: User) -> Review:
         access.refuse_if_closed(locked)
         last = selectors.undoable_review(project, person)
         if last is None:
-            raise UndoRefused("There is no decision of the last ten minutes left to take back.")
+            raise UndoRefused("No decision of the last ten minutes to undo.")
         query = Query.objects.select_for_update(no_key=True).get(pk=last.query_id)
         _take_back(locked, query, last)
         Review.objects.filter(pk=last.pk).update(state=ReviewState.ENDED)
         held = Review.objects.filter(project=project, state=ReviewState.LEASED)
         if held.filter(query=query).exclude(reviewer=person).exists():
-            raise UndoRefused("Somebody else has this question now, so it stays skipped.")
+            raise UndoRefused("Another person has this question now; it stays skipped.")
         held.filter(reviewer=person).update(state=ReviewState.ENDED, finished_at=Now())
         return Review.objects.create(project=project, query=query, reviewer=person, leased_until=_until(project))
 
@@ -338,15 +331,15 @@ def _take_back(project: Project, query: Query, last: Review) -> None:
     if last.state == ReviewState.RETURNED:
         sent = Report.objects.filter(query=query, kind=ReportKind.RETURNED, resolved_at=None)
         if not sent.update(resolved_at=Now(), resolved_by=last.reviewer_id):
-            raise UndoRefused("The annotator has looked at it again already.")
+            raise UndoRefused("The annotator has already checked it again.")
     elif last.state == ReviewState.SET_ASIDE:
         _agree_as_before(project, query, QueryState.SET_ASIDE)
     elif last.state == ReviewState.SETTLED:
         decided = Consensus.objects.filter(query=query, settled_by=last.reviewer_id)
         if decided.filter(pk__lte=project.labels_used_through).exists():
-            raise UndoRefused("A training has used this answer, so it stays.")
+            raise UndoRefused("This answer stays: a training may have used it.")
         if query.state != QueryState.CLOSED or not decided.exists():
-            raise UndoRefused("Something else was decided about this question meanwhile.")
+            raise UndoRefused("This question was settled meanwhile.")
         decided.delete()
         _agree_as_before(project, query, QueryState.CLOSED)
 
@@ -354,7 +347,7 @@ def _take_back(project: Project, query: Query, last: Review) -> None:
 def _agree_as_before(project: Project, query: Query, state: QueryState) -> None:
     answers = labels.current_answers(query)
     if query.state != state or not answers:
-        raise UndoRefused("Something else was decided about this question meanwhile.")
+        raise UndoRefused("This question was settled meanwhile.")
     labels.close_query(project, query, answers)
 
 
@@ -362,12 +355,12 @@ def _refuse_others(project: Project, person: User, query_id: int) -> None:
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     held = Review.objects.filter(query=query_id, state=ReviewState.LEASED, leased_until__gte=Now())
     if held.exclude(reviewer=person).exists():
-        raise LeaseExpired("Somebody else reviews this question now, so nothing was stored.")
+        raise LeaseExpired("Another person is reviewing this question; nothing was stored.")
     if selectors.queue_of(project, person).filter(pk=query_id).exists():
         return
     if selectors.waiting_for_review(project).filter(pk=query_id).exists():
         raise RoleRefused("Nobody reviews their own answers.")
-    raise InvalidConfiguration("This question does not wait for review any more.")
+    raise InvalidConfiguration("This question was settled meanwhile.")
 
 
 def _finish(project: Project, person: User, query_id: int, state: ReviewState) -> None:

@@ -15,10 +15,8 @@ LONGEST_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Questions that were asked with, or without, a suggestion.
-
-    `differing` have a first answer of another class than the model's. `minutes` is the median from question to first
-    answer, with its 95 % interval from the order of the times; None where there are too few.
+    """Questions asked with, or without, a suggestion; `differing` have a first answer of another class than the
+    model's.
     """
 
     questions: int

@@ -32,6 +32,7 @@ from annotation.questions.selectors import (
     answer_names,
     checks_in_use,
     label_type,
+    marks_spans,
     may_read_questions,
     names_several,
     places_in,
@@ -40,6 +41,7 @@ from annotation.questions.selectors import (
 )
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labelling
+from annotation.questions.services.spans import number_of_answer
 from annotation.questions.views import label_parts
 from annotation.review import selectors as browsing
 from annotation.review import selectors as presenters
@@ -137,7 +139,7 @@ def check_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 @require_POST
 def retire_check(request: HttpRequest, slug: str, check_id: int) -> HttpResponse:
     gold.retire_check(check=get_object_or_404(GoldQuery, pk=check_id, query__project=managed_project(request, slug)))
-    messages.success(request, _("The check is retired. Answers to it count against nobody."))
+    messages.success(request, _("Saved."))
     return redirect("annotation:checks", slug=slug)
 
 
@@ -182,20 +184,12 @@ def opinions(request: HttpRequest, slug: str) -> StreamingHttpResponse:
 # Views people come for most; any other is an address to keep.
 VIEWS = (
     ("", gettext_lazy("All")),
-    ("agreement=divided", gettext_lazy("Divided")),
-    ("state=open&age=old7", gettext_lazy("Waiting for a week")),
+    ("agreement=divided", gettext_lazy("divided")),
+    ("state=open&age=old7", gettext_lazy("no answer for seven days")),
     ("flag=any", gettext_lazy("Reported")),
-    ("flag=comment", gettext_lazy("Unread comments")),
+    ("flag=comment", gettext_lazy("unread comment")),
     ("state=set_aside", gettext_lazy("Set aside")),
 )
-# Why not all that were ticked changed.
-NOT_OPEN = gettext_lazy("The others were not open, or a training may have used their answers.")
-OTHERS = {
-    "set_aside": NOT_OPEN,
-    "send_back": NOT_OPEN,
-    "assign": gettext_lazy("The others were not open, or the person has had them or waits for them already."),
-    "unassign": gettext_lazy("The others were assigned to nobody."),
-}
 LONGEST_ADDRESS = 2000
 # Their value is the name of a class.
 ANSWERED = ("answered", "corrected", "agreed")
@@ -260,20 +254,11 @@ def change_questions(request: HttpRequest, slug: str) -> HttpResponse:
     said = form.cleaned_data
     ids = said.pop("question")
     done = change_chosen(project=project, query_ids=ids, actor=person_of(request).get_username(), **said)
-    messages.success(request, _done_words(said["action"], len(done)))
+    changed = ngettext("%(n)d question was changed.", "%(n)d questions were changed.", len(done))
+    messages.success(request, changed % {"n": len(done)})
     if len(done) < len(ids):
-        messages.warning(request, OTHERS[said["action"]])
+        messages.warning(request, _("The others were not open, or could not be changed."))
     return _back(request, slug)
-
-
-def _done_words(action: str, number: int) -> str:
-    sentences = {
-        "send_back": ngettext("%(n)d question was sent back.", "%(n)d questions were sent back.", number),
-        "set_aside": ngettext("%(n)d question was set aside.", "%(n)d questions were set aside.", number),
-        "assign": ngettext("%(n)d question was assigned.", "%(n)d questions were assigned.", number),
-        "unassign": ngettext("%(n)d question is for everybody.", "%(n)d questions are for everybody.", number),
-    }
-    return sentences[action] % {"n": number}
 
 
 @login_required
@@ -346,7 +331,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
         "manages": manages,
         "closed": closed,
         "trusted": project.oracle == Oracle.TRUSTED,
-        "class_digits": DIGITS[: len(answer_names(project))],
+        "class_digits": label_parts.keys_of_type(label_type(project), answer_names(project))[: len(DIGITS)],
         "progress": reviewing.progress_of(project),
         "undoable": undoable and undoable.get_state_display(),
         **guidelines_context(project, view="annotation:guideline_picture"),
@@ -372,14 +357,19 @@ def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any
         "votes": reviewing.counted_votes(query),
         "is_disputed": query.state == QueryState.DISPUTED,
         "is_drawn": query.state == QueryState.IN_REVIEW,
-        "agreed": None if agreed is None else answer_name(project, agreed),
+        "agreed": None if agreed is None else answer_name(project, agreed, question.text),
         "accepted": accepted,
+        "words": label_parts.words_of(project, question.text),
+        "marks": label_parts.marks_in(project, agreed),
+        "choices": label_parts.choices_of(project),
         "form": SettleForm(project=project, may_keep=manages, initial=initial),
         "comment_form": CommentForm(),
     }
 
 
 def _sent(project: Project, choice: int) -> list[Any]:
+    if marks_spans(project):
+        return [label_parts.marks_in(project, choice)]
     return list(places_in(project, choice)) or [NONE_BOX]
 
 
@@ -424,10 +414,13 @@ def _decide(request: HttpRequest, project: Project, query_id: int) -> None:
     person = person_of(request)
     form = SettleForm(request.POST, project=project, may_keep=reviewing.is_manager(project, person))
     if form.is_valid():
-        decisions.settle_reviewed(project=project, person=person, query_id=query_id, **form.cleaned_data)
+        settled = form.cleaned_data | {"choice": number_of_answer(project, query_id, form.cleaned_data["choice"])}
+        decisions.settle_reviewed(project=project, person=person, query_id=query_id, **settled)
     else:
         several = names_several(project)
-        messages.error(request, str(form.errors["choice"][0]) if several else _("Choose one of the classes."))
+        messages.error(
+            request, str(form.errors["choice"][0]) if several else _("Unknown class. Choose one of those below.")
+        )
         note_nothing(request)
 
 

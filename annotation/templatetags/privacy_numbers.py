@@ -15,10 +15,7 @@ register.filter("exact", exact_words)
 
 @register.filter
 def unbroken(number: str) -> str:
-    """Keep a number such as 5.0e-6 on one line; for running text, since a button sets what it holds apart.
-
-    No character is put into it, which copying would take along.
-    """
+    """Keep a number such as 5.0e-6 on one line without adding a character that copying would take along."""
     return format_html('<span class="whole">{}</span>', number) if "e-" in number else number
 
 

@@ -1,10 +1,9 @@
-"""Template tag by which a template declares who may read what it shows.
+"""Template tag by which a template declares who may read what it shows."""
 
-{% reads %}
-  ledger: release.created_at sheet.*
-  managed: counts.open
-{% endreads %}
-"""
+# {% reads %}
+#   ledger: release.created_at sheet.*
+#   managed: counts.open
+# {% endreads %}
 
 from typing import cast
 

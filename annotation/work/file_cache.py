@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 
 from annotation.errors import FileDamaged, StorageAway
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 if TYPE_CHECKING:
     from annotation.work.object_storage import ObjectStorage
@@ -100,7 +100,7 @@ def _fetch(name: str, sha256: str, path: Path) -> None:
             size = file.tell()
             file.seek(0)
             if sha256 and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise FileDamaged(as_message("{name} does not match its digest", name=path.name.rpartition("@")[0]))
+                raise FileDamaged(in_english("{name} does not match its digest", name=path.name.rpartition("@")[0]))
         _make_room(size)
         (folder / "file").replace(path)
 

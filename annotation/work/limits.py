@@ -23,7 +23,9 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -35,8 +37,10 @@ from dpal.errors import Unreadable
 from privacy.wording import Message, as_message, message_from, message_of
 
 MIB = 1024 * 1024
-# Looks of one process at a time, and with those that wait: its other threads serve pages that look at no file.
+# Looks of one process at a time, and with those that wait: its other threads serve pages that look at no file. One
+# person has fewer, so that another one's look waits for none of theirs.
 MOST_LOOKS, MOST_WAITING_LOOKS = 2, 3
+MOST_LOOKS_OF_ONE, MOST_WAITING_LOOKS_OF_ONE = 1, 2
 ROOT = Path(__file__).resolve().parents[2]
 IDLE_SECONDS = 120.0
 # Threads would take address space, and Arrow's own allocator reserves a gigabyte of it.
@@ -103,7 +107,7 @@ class LimitReached(InvalidUpload):
 def reasons(limits: Limits) -> dict[Rule, Message]:
     return {
         Rule.MEMORY: as_message("needs more than {most:,} MiB of memory to be read", most=limits.memory),
-        Rule.CPU: as_message("needs more than {most:,} seconds of processor time to be read", most=limits.cpu),
+        Rule.CPU: as_message("takes more than {most:,} seconds to be read", most=limits.cpu),
         Rule.TIME: as_message("takes more than {most:,} seconds to be read", most=min(limits.time, limits.total)),
         Rule.SIZE: as_message("holds more than {most:,} bytes once read", most=limits.size),
         Rule.CRASH: as_message("makes its reader crash"),
@@ -113,9 +117,11 @@ def reasons(limits: Limits) -> dict[Rule, Message]:
 def run(job: Job, file: BinaryIO, limits: Limits, /, **arguments: Any) -> Iterator[Answer]:
     """Yield the messages of a job that reads a file; closing the iterator kills it.
 
-    The place of `file` follows that of the job, so that progress can be told. Raises what the job raised,
-    `LimitReached` if it was killed, `SiteBusy` if a page looks at a file and others do so already.
+    Raises what the job raised, `LimitReached` if it was killed, `SiteBusy` if others look at files already.
     """
+    if _is_limited:
+        yield from job(file, **arguments)
+        return
     with contextlib.ExitStack() as stack:
         if limits.total <= LOOK.total:
             _take_place(limits.total, stack)
@@ -148,14 +154,39 @@ def run(job: Job, file: BinaryIO, limits: Limits, /, **arguments: Any) -> Iterat
         _check_end(status.recv(LENGTH.size), limits)
 
 
-_looks, _places = threading.BoundedSemaphore(MOST_LOOKS), threading.BoundedSemaphore(MOST_WAITING_LOOKS)
+# Returns who waits for the looks of this thread; None where that is no person.
+asking: ContextVar[Callable[[], Hashable | None]] = ContextVar("asking", default=lambda: None)
+_is_limited = False
+_changed = threading.Condition()
+_looking: Counter[Hashable | None] = Counter()
+_held: Counter[Hashable | None] = Counter()
 
 
 def _take_place(seconds: int, stack: contextlib.ExitStack) -> None:
-    for places, patience in ((_places, 0), (_looks, seconds)):
-        if not places.acquire(timeout=patience):
-            raise SiteBusy("Too many files are being looked at. Try again in a minute.")
-        stack.callback(places.release)
+    person = asking.get()()
+
+    def has_room(taken: Counter[Hashable | None], most: int, most_of_one: int) -> bool:
+        return taken.total() < most and (person is None or taken[person] < most_of_one)
+
+    def take(taken: Counter[Hashable | None]) -> None:
+        taken[person] += 1
+        stack.callback(_leave, taken, person)
+
+    with _changed:
+        if has_room(_held, MOST_WAITING_LOOKS, MOST_WAITING_LOOKS_OF_ONE):
+            take(_held)
+            if _changed.wait_for(lambda: has_room(_looking, MOST_LOOKS, MOST_LOOKS_OF_ONE), seconds):
+                take(_looking)
+                return
+    raise SiteBusy("Too much work is waiting. Try again in a few minutes.")
+
+
+def _leave(taken: Counter[Hashable | None], person: Hashable | None) -> None:
+    with _changed:
+        taken[person] -= 1
+        if not taken[person]:
+            del taken[person]
+        _changed.notify_all()
 
 
 def _check_end(status: bytes, limits: Limits) -> None:
@@ -317,7 +348,8 @@ def _supervise(module: ModuleType, status: int, output: int, source: int) -> Non
 
 
 def _work(job: Job, arguments: dict[str, Any], output: int, source: int, *, memory: int, cpu: int) -> NoReturn:
-    code = 1
+    global _is_limited
+    _is_limited, code = True, 1
     try:
         # Clicks go before what somebody uploads.
         os.nice(NICENESS)
@@ -369,4 +401,5 @@ def _send(out: io.BufferedWriter, head: dict[str, Any], payload: bytes = b"") ->
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    # By its name, as the jobs know it.
+    importlib.import_module("annotation.work.limits").serve(socket.socket(fileno=int(sys.argv[1])))

@@ -92,10 +92,6 @@ def _as_storage_errors(name: str) -> Iterator[None]:
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") in MISSING:
             raise FileNotFoundError(name) from error
-        raise StorageAway(
-            as_message("The store of files refuses or does not answer. Nothing was kept; try again.")
-        ) from error
+        raise StorageAway(as_message("The file store does not answer. Start again later.")) from error
     except (BotoCoreError, Boto3Error) as error:
-        raise StorageAway(
-            as_message("The store of files refuses or does not answer. Nothing was kept; try again.")
-        ) from error
+        raise StorageAway(as_message("The file store does not answer. Start again later.")) from error

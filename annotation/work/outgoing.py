@@ -38,7 +38,7 @@ class Target:
 def parse_target(url: str, *, allowed: Collection[str]) -> Target:
     """Read a typed address: https, of an allowed host (or host:port), with neither credentials nor fragment."""
     if not url.isascii() or any(character <= " " or character in '\\"<>\x7f' for character in url):
-        raise AddressRefused("The address has characters that do not belong into one.")
+        raise AddressRefused("The address has invalid characters.")
     try:
         parts = urlsplit(url)
         port = parts.port if parts.port is not None else HTTPS_PORT
@@ -82,8 +82,8 @@ def addresses_of(target: Target) -> list[str]:
 def pinned_address(target: Target, *, loopback: str = "") -> str:
     """Resolve a target once and return the address to connect to.
 
-    `AddressRefused` if the name does not resolve, or any address is private, loopback, link-local, reserved or
-    multicast; `loopback` is the one host:port of this machine that is allowed all the same, for tests of the site.
+    `AddressRefused` if there is none or any is private, loopback, link-local, reserved or multicast, except `loopback`,
+    one host:port for tests.
     """
     addresses = addresses_of(target)
     if loopback and target.name == loopback and all(is_loopback(one) for one in addresses):
@@ -109,9 +109,8 @@ def exchange(
     most_bytes: int,
     context: ssl.SSLContext | None,
 ) -> tuple[int, float, bytes]:
-    """Ask once; return status, seconds to wait and content. All of it ends in time, however slowly bytes come.
-
-    `ReplyTooLong` if the answer goes on beyond `most_bytes`.
+    """Ask once, within a total deadline; return status, seconds to wait and content, `ReplyTooLong` beyond
+    `most_bytes`.
     """
     ends = time.monotonic() + seconds
     connection = _BoundedConnection(target, address, context, seconds)

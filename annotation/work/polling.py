@@ -14,10 +14,9 @@ TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="[^"]*"')
 
 
 def part_of_page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-    """Return a part of a page with a tag of what it shows, or nothing (204) where the page shows that already.
+    """Return a part of a page, or nothing (204) where the page shows it already.
 
-    What is not swapped keeps the reader's place, and a screen reader does not read it out again. The tag is keyed: who
-    finds one cannot hold guesses at numbers against it.
+    The tag is keyed, so numbers cannot be guessed from it.
     """
     shown = TOKEN.sub("", render_to_string(template, context, request))
     tag = salted_hmac("part of a page", f"{request.path} {shown}", algorithm="sha256").hexdigest()[:32]
@@ -29,11 +28,7 @@ def part_of_page(request: HttpRequest, template: str, context: dict[str, Any]) -
 def moving_page(
     request: HttpRequest, template: str, facts: object, context: Callable[[], dict[str, Any]]
 ) -> HttpResponse:
-    """Return a page whose moving part asks for it again, or nothing (204) where the page shows these facts already.
-
-    `facts` are all that moves the part, found in a few statements; whoever reads the page may know each of them.
-    Without JavaScript this is a page like any other.
-    """
+    """Return a page whose moving part asks for it again, or 204 while `facts`, all that moves it, are the same."""
     tag = salted_hmac("moving page", f"{request.get_full_path()} {facts!r}", algorithm="sha256").hexdigest()[:32]
     if request.headers.get("If-None-Match") == tag:
         return HttpResponse(status=204)

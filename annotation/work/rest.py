@@ -25,13 +25,13 @@ from pydantic import AfterValidator, BeforeValidator
 from annotation import access, selectors
 from annotation.choices.classes import merged_names
 from annotation.errors import AnnotationError, InvalidConfiguration
-from annotation.models import Assignment, Job, Membership, Project, Role
+from annotation.models import Assignment, DataKind, Job, Membership, Oracle, Project, ProjectState, Role, WorkState
 from annotation.work.reads import Answer, Reads
 from annotation.work.services import jobs, tokens
 from annotation.work.services.idempotency import StoredReply, answer_once
 from annotation.work.services.tokens import Scope
 from privacy.moments import whole_second
-from privacy.wording import Message, as_message, joined_messages, message_of
+from privacy.wording import Message, as_message, in_english, joined_messages, message_of
 
 # A time of a step that read rows or answers, as those outside may know it.
 Moment = Annotated[datetime, AfterValidator(whole_second)]
@@ -247,10 +247,9 @@ def require_scope(request: HttpRequest, scope: Scope) -> None:
 
 
 def lacking_words(request: HttpRequest, scope: Scope) -> Message:
-    return as_message(
-        "This token lacks the scope {scope}. Make one that has it at {address}.",
-        scope=scope.value,
-        address=request.build_absolute_uri(reverse("annotation:tokens")),
+    address = request.build_absolute_uri(reverse("annotation:tokens"))
+    return in_english(
+        "This token lacks the scope {scope}. Make one that has it at {address}.", scope=scope.value, address=address
     )
 
 
@@ -259,12 +258,17 @@ class ProjectOut(Answer, reads=Reads.PROJECT):
 
     slug: str
     name: str
-    oracle: str
-    data_kind: str
+    oracle: Oracle
+    data_kind: DataKind
     classes: list[str]
     merged: dict[str, str] = Field({}, description="Classes that count as another one since, each with that one.")
-    state: str
+    renamed: dict[str, str] = Field({}, description="Earlier names of classes, each with the one it has now.")
+    state: ProjectState
     overlap: int
+
+    @staticmethod
+    def resolve_renamed(project: Project) -> dict[str, str]:
+        return dict(project.renamed_classes)
 
     @staticmethod
     def resolve_merged(project: Project) -> dict[str, str]:
@@ -288,7 +292,7 @@ def member_project(request: HttpRequest, slug: str, *roles: Role) -> Project:
     if project is None:
         get_list_or_404(Membership, project__slug=slug, user=request.user)
         raise PermissionDenied(
-            as_message("This needs one of these roles in the project: {roles}.", roles=", ".join(roles))
+            in_english("This needs one of these roles in the project: {roles}.", roles=", ".join(roles))
         )
     return project
 
@@ -303,9 +307,8 @@ def project_for(request: HttpRequest, slug: str, scope: Scope, *roles: Role) -> 
 
 
 class ExportOut(Answer, reads=Reads.MANAGED):
-    """A file of labels that a job writes; `file` is where it is below `/api/v1/`, for whoever may read labels.
-
-    It is null before the file is there, after `expires_at`, and once something in the project was forgotten.
+    """A file of labels that a job writes; `file` is its path below `/api/v1/`, null before, after `expires_at`, and
+    once something in the project was forgotten.
     """
 
     format: str
@@ -321,7 +324,7 @@ class JobOut(Answer, reads=Reads.MANAGED):
 
     id: UUID
     kind: str
-    state: str
+    state: WorkState
     progress_done: int
     progress_total: int | None
     message: str

@@ -69,7 +69,7 @@ def _connected(url: str, patience_seconds: float) -> socket.socket:
         connection.settimeout(patience_seconds)
     except OSError as error:
         connection.close()
-        raise ScannerAway("nobody listens there") from error
+        raise ScannerAway("The virus scanner does not answer.") from error
     return connection
 
 
@@ -89,7 +89,7 @@ def _sent(connection: socket.socket, data: bytes) -> bool:
     except (BrokenPipeError, ConnectionResetError):
         return False
     except OSError as error:
-        raise ScannerAway("it takes nothing more") from error
+        raise ScannerAway("The virus scanner does not answer.") from error
     return True
 
 
@@ -99,15 +99,15 @@ def _reply(connection: socket.socket, patience_seconds: float, check: Callable[[
     while b"\0" not in reply:
         check()
         if time.monotonic() > until or len(reply) > REPLY_BYTES:
-            raise ScannerAway("it does not answer")
+            raise ScannerAway("The virus scanner does not answer.")
         if not _speaks(connection, LISTEN_SECONDS):
             continue
         try:
             piece = connection.recv(REPLY_BYTES)
         except OSError as error:
-            raise ScannerAway("it hung up") from error
+            raise ScannerAway("The virus scanner does not answer.") from error
         if not piece:
-            raise ScannerAway("it hung up")
+            raise ScannerAway("The virus scanner does not answer.")
         reply += piece
     return reply.partition(b"\0")[0].decode(errors="replace").strip()
 
@@ -125,7 +125,7 @@ def _understood(reply: str) -> Found:
         return Found(too_large=True)
     said = re.fullmatch(r"stream: (.+) FOUND", reply)
     if said is None:
-        raise ScannerAway("it answers with an error")
+        raise ScannerAway("The virus scanner does not answer.")
     if said[1].startswith(PARTLY_READ):
         return Found(too_large=True)
     # Names come from whoever wrote the signature, and are shown.
@@ -162,31 +162,23 @@ def _let_pass(file: BinaryIO, check: Callable[[], None]) -> None:
     if found.name:
         raise UploadRefused(
             as_message(
-                "The virus scanner found {name} in the file. Nothing was read, and the file is deleted here. "
-                "Look where it came from, and upload it again once it is clean.",
+                "The virus scanner found {name}. The file was deleted unread. Upload it again once it is clean.",
                 name=found.name,
             )
         )
     if found.too_large:
-        raise UploadRefused(
-            "The file is larger, or packed deeper, than the virus scanner reads, so nothing was read. Split it, "
-            "or have the administrator raise the scanner's limits."
-        )
+        raise UploadRefused("The file is too large or too deeply packed for the virus scanner. Split it.")
 
 
-def put_off(job: Job, away: ScannerAway) -> None:
+def put_off(job: Job) -> None:
     """Have a file wait for the scanner: the next attempt follows once the lease has lapsed, and the last one fails."""
     if job.attempt < MAXIMUM_ATTEMPTS:
-        attempts.note_interruption(
-            row=job, error=as_message("The virus scanner gives no answer: {reason}. It is asked again.", reason=away)
-        )
+        attempts.note_interruption(row=job, error=as_message("The virus scanner does not answer. Trying again."))
         return
     attempts.fail_work(
         row=job,
         error=as_message(
-            "The virus scanner gave no answer in {attempts} attempts: {reason}. Nothing was read. The file is kept; "
-            "start it again once the scanner answers.",
-            reason=away,
+            "The virus scanner did not answer in {attempts} attempts. The file is kept, unread; start it again later.",
             attempts=MAXIMUM_ATTEMPTS,
         ),
     )

@@ -55,9 +55,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return may_sign_up(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Slow down who guesses, by our own counts in the place of the library's, which lock an account for
-        everybody.
-        """
+        """Count failed guesses ourselves: the library's count would lock an account for everybody."""
         name = _name_in(credentials)
         try:
             self._attempt = guessing.count_password_try(request, name)
@@ -128,7 +126,7 @@ def take_invitation(request: HttpRequest, user: User, onward: str | None) -> str
             actor=user.get_username(), route=match.view_name, arguments={}, project_id=invitation.project_id
         )
     if invitation.project is None:
-        messages.success(request, _("You are in the group. Its projects are listed here."))
+        messages.success(request, _("You joined the group."))
         return reverse("annotation:projects")
     messages.success(request, _("Welcome to the project."))
     return reverse("annotation:project", args=[invitation.project.slug])

@@ -43,12 +43,12 @@ class EasyPasswordValidator:
         parts = [part for part in PARTS.split(said) if part]
         if (common and len(stem or said) >= SHORTEST_STEM) or (parts and all(map(self._joined, parts))):
             raise ValidationError(
-                _("This password is too easy to guess: a common word or one of this site’s, with little around it."),
+                _("Too easy to guess: a common word or a word of this site."),
                 code="password_too_easy",
             )
 
     def get_help_text(self) -> str:
-        return _("Your password can’t be a common word or a word of this site with digits or signs around it.")
+        return _("Not a common word or a word of this site with digits or signs.")
 
     def _joined(self, part: str) -> bool:
         reached = {0}

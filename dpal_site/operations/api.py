@@ -110,7 +110,7 @@ def _acted(kind: str, work_id: str, done: Any) -> Any:
     if kind not in long_work.KINDS:
         raise Http404
     if not done():
-        raise NothingWaits(as_message("Nothing was done: somebody is at it, or it has ended."))
+        raise NothingWaits(as_message("It is running or has ended."))
     return {"kind": kind, "id": work_id}
 
 

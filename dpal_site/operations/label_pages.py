@@ -75,7 +75,7 @@ class PartMiddleware(Middleware):
         origin = settings.LABEL_URL if wanted == Part.LABEL else settings.WEB_URL
         # A proxy that leads here what it should lead there would do so again.
         if not origin or urlsplit(origin).netloc == request.get_host():
-            reason = _("This address is served by another process of the site; its proxy leads to the wrong one.")
+            reason = _("The site's proxy is misconfigured for this address.")
             return render(request, "refused.html", {"reason": reason}, status=MISDIRECTED)
         return HttpResponse(
             status=SEE_OTHER_KEEPING_METHOD, headers={"Location": origin.rstrip("/") + request.get_full_path()}
@@ -83,9 +83,9 @@ class PartMiddleware(Middleware):
 
 
 def _not_handed_on(request: HttpRequest, status: int) -> HttpResponse:
-    reason = _("The label pages do not answer. Nothing was stored; try again in a moment.")
+    reason = _("The label page does not answer. Nothing was stored; try again.")
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        reason = _("That is more than a label page takes.")
+        reason = _("The request is too large for a label page.")
     response = render(request, "refused.html", {"reason": reason}, status=status)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from celery import current_app
 from django.core.exceptions import ValidationError
 from django.db.models import BooleanField, Count, ExpressionWrapper, Min, Model, Q, QuerySet, Sum
 from django.db.models.functions import Now
@@ -15,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import UNFINISHED, Assignment, AssignmentState, Job, Query, QueryState, WorkState
 from annotation.work.services import attempts, jobs
 from learner.models import Round, TrainingRun
-from learner.pools.keys import RUN_ROUND_TASK, TRAIN_MODEL_TASK
 
 SHOWN = 200
 FAILED_SHOWN = 100
@@ -87,15 +85,7 @@ def resend_long_work(*, kind: str, key: str) -> bool:
     row = _found(kind, key)
     if row is None or not _described(kind, row).may_be_sent:
         return False
-    if isinstance(row, Job):
-        if row.kind not in jobs.TASKS:
-            return False
-        jobs.send_job(job_id=row.pk, kind=row.kind)
-    elif isinstance(row, Round):
-        current_app.send_task(RUN_ROUND_TASK, kwargs={"round_id": row.pk})
-    else:
-        current_app.send_task(TRAIN_MODEL_TASK, kwargs={"run_id": str(row.pk)})
-    return True
+    return any(each.send() for each in jobs.open_work(row))
 
 
 def stop_long_work(*, kind: str, key: str, by: str) -> bool:

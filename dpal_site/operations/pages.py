@@ -68,7 +68,7 @@ def send_again(request: HttpRequest, kind: str, key: str) -> HttpResponse:
         request,
         kind,
         done=lambda: long_work.resend_long_work(kind=kind, key=key),
-        said=_("It was sent to a worker again."),
+        said=_("It is sent again."),
     )
 
 
@@ -80,7 +80,7 @@ def cancel(request: HttpRequest, kind: str, key: str) -> HttpResponse:
         request,
         kind,
         done=lambda: long_work.stop_long_work(kind=kind, key=key, by=by),
-        said=_("It stops at its next safe point. What it has reserved stays charged."),
+        said=_("It stops at its next safe point. Reserved epsilon stays charged."),
     )
 
 
@@ -90,7 +90,7 @@ def _answered(request: HttpRequest, kind: str, *, done: Callable[[], bool], said
     if done():
         messages.success(request, said)
     else:
-        messages.info(request, _("Nothing was done: somebody is at it, or it has ended."))
+        messages.info(request, _("It is running or has ended."))
         note_nothing(request)
     return redirect("operations:work")
 

@@ -154,8 +154,10 @@ LABEL_GRANTS: Mapping[str, Sequence[str]] = {
     "annotation_query": ("SELECT", "UPDATE (state, overlap, open_slots, assigned_to_id)"),
     "annotation_goldquery": ("SELECT",),
     # What is answered.
-    "annotation_assignment": ("SELECT", "INSERT", "UPDATE (state, leased_until, finished_at, skip_reason)"),
+    "annotation_assignment": ("SELECT", "INSERT", "UPDATE (state, leased_until, finished_at, skip_reason, place)"),
     "annotation_label": ("SELECT", "INSERT", "UPDATE (superseded_at)"),
+    # Locked as a project's row is, until the answer that refers to it is stored.
+    "annotation_spanset": ("SELECT", "INSERT", "UPDATE (id)"),
     "annotation_consensus": ("SELECT", "INSERT", "DELETE"),
     "annotation_report": ("SELECT", "INSERT", "UPDATE (resolved_at, resolved_by_id, read_at)"),
     "annotation_encounter": ("SELECT (id, project_id, annotator_id)", "INSERT"),
@@ -211,6 +213,7 @@ SITE_LESS: Mapping[str, Sequence[str]] = {
     # A registered table's files are those that were read then.
     "annotation_sourcefile": (*ADDED, "DELETE"),
     "annotation_guidelinepicture": (*ADDED, "DELETE"),
+    "annotation_spanset": (*ADDED, "DELETE", "UPDATE (id)"),
     "auth_user_groups": (*ADDED, "DELETE"),
     "annotation_grouprole": (*ADDED, "DELETE"),
     "annotation_budgetmanager": ADDED,

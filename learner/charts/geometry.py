@@ -113,12 +113,12 @@ class Chart:
         return len(self.curves) > 1 or bool(self.references)
 
 
-def nice_ticks(low: float, high: float, *, most: int = TICKS, whole: bool = False) -> list[float]:
+def nice_ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"a range must be finite and not turned round, got {low} to {high}")
     if high == low:
         low, high = low - 0.5, high + 0.5
-    rough = (high - low) / most
+    rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * one for one in (1, 2, 2.5, 5, 10) if power * one >= rough * (1 - 1e-9))
     if whole:

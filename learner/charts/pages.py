@@ -56,9 +56,9 @@ def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart
     constants = {one.constant for _name, _version, one in history}
     described = {one.described for _name, _version, one in history}
     if len(constants) == 1:
-        levels.append((_("Always the likeliest answer"), constants.pop()))
+        levels.append((_("Always one answer"), constants.pop()))
     if len(described) == 1 and (share := described.pop()) is not None:
-        levels.append((_("The words about the classes alone"), share))
+        levels.append((_("Version 0"), share))
     return draw(
         [Curve(name, points) for name, points in curves.items()],
         x_words=_whole,

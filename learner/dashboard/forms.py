@@ -20,8 +20,8 @@ class ComparisonForm(forms.Form):
     compared_with = ProjectField(
         queryset=Project.objects.none(),
         required=False,
-        label=_("Show random choice beside it"),
-        help_text=_("A project of yours with the same classes that asks at random, for the same ε."),
+        label=_("Compare with random choice"),
+        help_text=_("Same classes, same ε, random choice of questions."),
     )
 
     def __init__(self, data: Any = None, *, project: Project, person: AbstractBaseUser) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin, User
@@ -37,7 +38,14 @@ from annotation.questions.work_limits import WorkLimit
 from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, StreamBatch, TrainingRun
 from learner.pools import records
-from learner.pools.selectors import beaten_by, newest_release, releases_of, training_account, training_price
+from learner.pools.selectors import (
+    beaten_by,
+    newest_release,
+    question_counts,
+    releases_of,
+    training_account,
+    training_price,
+)
 from learner.pools.starts import why_no_version_zero
 from learner.rounds import failures
 from learner.rounds.next_step import ProjectStatus, Step, project_status
@@ -50,68 +58,70 @@ from privacy.wording import as_message, as_plural_message, joined_messages
 ASKED_ONE_BY_ONE = 100
 
 
-class Blocker(TextChoices):
-    DELETED = "deleted", _("nothing: it is deleted")
-    ARCHIVED = "archived", _("nothing: it is in the archive")
-    PAUSED = "paused", _("the end of its pause")
-    WORKER = "worker", _("a worker, who is at it")
-    NO_WORKER = "no_worker", _("a worker")
-    BUSY = "busy", _("a site that is less busy")
-    POOL = "pool", _("a pool")
-    READING = "reading", _("the upload to be read")
-    REFUSED = "refused", _("an upload that can be read")
-    GATE_FAILED = "gate_failed", _("the gate")
-    NOTHING_PASSED = "nothing_passed", _("texts that pass the gate")
-    TOO_FEW_PASSED = "too_few_passed", _("more texts than its budget lets pass")
-    RECORDS = "records", _("records of the stream")
-    NOBODY = "nobody", _("annotators")
-    PEOPLE_PAUSED = "people_paused", _("annotators who are not paused")
-    QUIET = "quiet", _("the end of quiet hours")
-    LIMITS = "limits", _("annotators below their limits")
-    HELD = "held", _("an answer that somebody is at")
-    ASSIGNED = "assigned", _("whom a question was assigned to")
-    ANOTHER = "another", _("another annotator")
-    ANSWERS = "answers", _("answers")
-    BLOCK = "block", _("the block's time")
-    WINDOW = "window", _("the window's time")
-    FEW_LABELS = "few_labels", _("a manager's word")
-    LABELS_SPENT = "labels_spent", _("annotation budget")
-    BUDGET = "budget", _("privacy budget")
-    FAILED = "failed", _("a new start")
-    HELD_BACK = "held_back", _("a check of the newest version")
-    BEATEN = "beaten", _("a model worth its price")
-    VERSIONS = "versions", _("nothing: the last version is made")
-    BLOCKS_USED = "blocks_used", _("nothing: every block is used")
-    ALL_ASKED = "all_asked", _("more data")
+class Blocker(StrEnum):
+    DELETED = "deleted"
+    ARCHIVED = "archived"
+    PAUSED = "paused"
+    WORKER = "worker"
+    NO_WORKER = "no_worker"
+    BUSY = "busy"
+    POOL = "pool"
+    READING = "reading"
+    REFUSED = "refused"
+    GATE_FAILED = "gate_failed"
+    NOTHING_PASSED = "nothing_passed"
+    TOO_FEW_PASSED = "too_few_passed"
+    RECORDS = "records"
+    NOBODY = "nobody"
+    PEOPLE_PAUSED = "people_paused"
+    QUIET = "quiet"
+    LIMITS = "limits"
+    HELD = "held"
+    ASSIGNED = "assigned"
+    ANOTHER = "another"
+    ANSWERS = "answers"
+    BLOCK = "block"
+    WINDOW = "window"
+    FEW_LABELS = "few_labels"
+    LABELS_SPENT = "labels_spent"
+    BUDGET = "budget"
+    FAILED = "failed"
+    HELD_BACK = "held_back"
+    BEATEN = "beaten"
+    VERSIONS = "versions"
+    BLOCKS_USED = "blocks_used"
+    ALL_ASKED = "all_asked"
 
 
 class ActKind(TextChoices):
-    TAKE_OUT_OF_ARCHIVE = "take_out_of_archive", _("Take it out of the archive")
+    TAKE_OUT_OF_ARCHIVE = "take_out_of_archive", _("Unarchive")
     RESUME = "resume", _("Resume")
-    LOOK_AT_WORK = "look_at_work", _("Look at the work")
+    LOOK_AT_WORK = "look_at_work", _("Show jobs")
     UPLOAD = "upload", _("Upload")
-    POST_RECORDS = "post_records", _("How to post records")
+    POST_RECORDS = "post_records", _("Post records")
     SEE_WHAT_PASSES = "see_what_passes", _("What helps")
     SEE_UPLOAD = "see_upload", _("Why it was refused")
     GATE_AGAIN = "gate_again", _("Send it through the gate again")
-    START_ANEW = "start_anew", _("Start anew")
+    START_ANEW = "start_anew", _("Restart")
     ADD_PEOPLE = "add_people", _("Add people")
     ANSWER_MYSELF = "answer_myself", _("Answer questions myself")
-    LET_PEOPLE_GO_ON = "let_people_go_on", _("Let people go on")
+    LET_PEOPLE_GO_ON = "let_people_go_on", _("Resume annotators")
     CHANGE_LIMITS = "change_limits", _("Change the limits")
     CHANGE_HOURS = "change_hours", _("Change the quiet hours")
-    ASSIGN_ANEW = "assign_anew", _("Assign the questions anew")
+    ASSIGN_ANEW = "assign_anew", _("Reassign the questions")
     SET_ASIDE = "set_aside", _("Set the questions aside")
+    SEE_SET_ASIDE = "see_set_aside", _("Show questions set aside")
+    PAUSE = "pause", _("Pause")
     LABEL = "label", _("Open the label page")
     CLOSE_BLOCK = "close_block", _("Train now")
-    TRAIN_ON_FEW = "train_on_few", _("Train on what there is")
+    TRAIN_ON_FEW = "train_on_few", _("Train now")
     RAISE_ANSWERS = "raise_answers", _("Raise the annotation budget")
     RAISE_LIMIT = "raise_limit", _("Change the limit")
     SEE_POPULATION = "see_population", _("The common limit")
     CHECK_AGAIN = "check_again", _("Check again")
-    SEE_RELEASE = "see_release", _("Look at the newest version")
+    SEE_RELEASE = "see_release", _("Show the newest version")
     SEE_VERSION_0 = "see_version_0", _("Use version 0")
-    BEGIN_WITH_EXPERTS = "begin_with_experts", _("Begin a project of experts")
+    BEGIN_WITH_EXPERTS = "begin_with_experts", _("Open an expert project")
     PLAN_MORE_VERSIONS = "plan_more_versions", _("Plan more versions")
 
 
@@ -126,7 +136,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What keeps open questions from being answered, and what helps; `goes_on_at` is when it ends by itself."""
+    """Reason that keeps open questions from being answered, and a remedy; `goes_on_at` is when it ends by itself."""
 
     blocker: Blocker
     sentence: str
@@ -143,7 +153,7 @@ def has_nobody(project: Project) -> bool:
 
 
 def nobody(project: Project) -> Obstacle:
-    sentence = as_message("Nobody can answer yet. Add annotators, invite them, or begin by yourself.")
+    sentence = as_message("Add annotators, or answer questions yourself.")
     return Obstacle(Blocker.NOBODY, sentence, (Act(ActKind.ANSWER_MYSELF), Act(ActKind.ADD_PEOPLE)))
 
 
@@ -156,11 +166,11 @@ def obstacle_for(project: Project) -> Obstacle | None:
         return nobody(project)
     working = [member for member in members if member.paused_at is None]
     if not working:
-        sentence = as_message("Every annotator is paused. Let somebody go on, or add people.")
+        sentence = as_message("Every annotator is paused. Resume one, or add people.")
         return Obstacle(Blocker.PEOPLE_PAUSED, sentence, (Act(ActKind.LET_PEOPLE_GO_ON), Act(ActKind.ADD_PEOPLE)))
     if work_limits.is_quiet(project) and project.quiet_until is not None:
         until = work_limits.next_time(project.quiet_until)
-        sentence = as_message("These are quiet hours: nothing is handed out until {until}.", until=until)
+        sentence = as_message("Quiet hours: no questions until {until}.", until=until)
         return Obstacle(Blocker.QUIET, sentence, (Act(ActKind.CHANGE_HOURS),), until)
     if len(members) > ASKED_ONE_BY_ONE:
         return _going_on(opened.count())
@@ -182,11 +192,9 @@ def _at_their_limits(reached: set[WorkLimit]) -> Obstacle:
     acts = (Act(ActKind.CHANGE_LIMITS), Act(ActKind.ADD_PEOPLE))
     if reached == {WorkLimit.ANSWERS_PER_DAY}:
         tomorrow = selectors.site_midnight() + timedelta(days=1)
-        sentence = as_message("Every annotator has given as many answers today as one may. They go on tomorrow.")
+        sentence = as_message("All annotators have reached today's limit. They continue tomorrow.")
         return Obstacle(Blocker.LIMITS, sentence, acts, tomorrow)
-    return Obstacle(
-        Blocker.LIMITS, as_message("Every annotator has reached a limit of this project. Add people."), acts
-    )
+    return Obstacle(Blocker.LIMITS, as_message("Every annotator has reached a limit. Add people."), acts)
 
 
 def _shown_to_somebody(opened: QuerySet[Query], people: Iterable[int]) -> QuerySet[Query]:
@@ -203,22 +211,20 @@ def _left_over(project: Project, opened: QuerySet[Query]) -> Obstacle:
     held = Assignment.objects.filter(query__in=opened, state=AssignmentState.LEASED)
     if held.exists():
         back = held.aggregate(at=Min("leased_until"))["at"]
-        sentence = as_message(
-            "Somebody is at the last open questions. What they leave comes back by itself at {back}.", back=back
-        )
+        sentence = as_message("The last questions are being answered; the others return at {back}.", back=back)
         return Obstacle(Blocker.HELD, sentence, (Act(ActKind.LABEL),), back)
     free = opened.filter(open_slots__gt=0)
     waits = free.filter(assigned_to__isnull=False, open_slots=1).count()
     if waits:
         sentence = as_plural_message(
-            "{n} question waits for the one person it was assigned to, who answers nothing now.",
-            "{n} questions wait for the people they were assigned to, who answer nothing now.",
+            "{n} question is assigned to someone who is not answering.",
+            "{n} questions are assigned to people who are not answering.",
             n=waits,
         )
         return Obstacle(Blocker.ASSIGNED, sentence, (Act(ActKind.ASSIGN_ANEW), Act(ActKind.CHANGE_LIMITS)))
     sentence = as_plural_message(
-        "{n} question waits for somebody who has neither answered nor skipped it.",
-        "{n} questions wait for somebody who has neither answered nor skipped them.",
+        "{n} question needs another annotator.",
+        "{n} questions need another annotator.",
         n=free.count(),
     )
     # Where answers are randomised, which questions get a response must not follow what was answered.
@@ -246,6 +252,9 @@ def guidance_for(project: Project) -> Guidance:
         found = _after_a_failure(project, found)
     if status.step in (Step.ASK, Step.LABELLING, Step.FEW_LABELS, Step.WAITING_FOR_POOL, Step.FINISHED):
         found = _too_few_passed(project, found) or found
+    if status.step in (Step.ASK, Step.LABELLING, Step.FEW_LABELS, Step.FINISHED):
+        may_pause, coming = status.step in (Step.ASK, Step.LABELLING), status.step != Step.FINISHED
+        found = _set_aside(project, found, may_pause=may_pause, coming=coming)
     return Guidance(found.blocker, found.sentence, found.acts, found.goes_on_at, status=status)
 
 
@@ -254,9 +263,34 @@ def _after_a_failure(project: Project, found: Obstacle) -> Obstacle:
     row = failures.start_anew_of(project)
     if not isinstance(row, TrainingRun):
         return found
-    sentence = joined_messages(" ", [failures.failed_words([row]), as_message("Start it anew, or go on without it.")])
+    sentence = joined_messages(" ", [failures.failed_words([row]), as_message("Restart it, or continue without it.")])
     again = _anew("training", str(row.pk), failures.price_of(project, row))
     return Obstacle(Blocker.FAILED, sentence, (again, *found.acts), found.goes_on_at)
+
+
+def _set_aside(project: Project, found: Obstacle, *, may_pause: bool, coming: bool) -> Obstacle:
+    """Say which questions were set aside, and that the coming model has no label yet.
+
+    Nothing is held by itself: that a model is missing would tell outsiders that no question was agreed on.
+    """
+    skipped = Query.objects.filter(project=project, state=QueryState.SET_ASIDE).count()
+    counts = question_counts(project)
+    said, acts = [], list(found.acts)
+    if skipped:
+        said.append(as_plural_message("{n} question is set aside.", "{n} questions are set aside.", n=skipped))
+        acts.append(Act(ActKind.SEE_SET_ASIDE))
+    if coming and counts.newly_done and not counts.unused:
+        said.append(
+            as_plural_message(
+                "{n} question is done without a label; the next model has none.",
+                "{n} questions are done without a label; the next model has none.",
+                n=counts.newly_done,
+            )
+        )
+        if may_pause:
+            said.append(as_message("Pause to stop its training; a pause is visible outside."))
+            acts.append(Act(ActKind.PAUSE))
+    return replace(found, sentence=joined_messages(" ", [found.sentence, *said]), acts=tuple(acts))
 
 
 def _too_few_passed(project: Project, found: Obstacle) -> Obstacle | None:
@@ -268,8 +302,8 @@ def _too_few_passed(project: Project, found: Obstacle) -> Obstacle | None:
     if passed >= needed or can_pay(project.pool_account, [charges.coming_run(project)]):
         return None
     sentence = as_plural_message(
-        "{n} text passed the gate, the first model needs {needed}, and the budget pays for no further upload.",
-        "{n} texts passed the gate, the first model needs {needed}, and the budget pays for no further upload.",
+        "{n} text passed the gate; the first model needs {needed}, and the budget allows no further upload.",
+        "{n} texts passed the gate; the first model needs {needed}, and the budget allows no further upload.",
         n=passed,
         needed=needed,
     )
@@ -281,9 +315,9 @@ def _too_few_passed(project: Project, found: Obstacle) -> Obstacle | None:
 
 def _closed_or_paused(project: Project) -> Obstacle:
     if project.state == ProjectState.DELETED:
-        return Obstacle(Blocker.DELETED, as_message("Nothing moves it on: what it held is gone."))
+        return Obstacle(Blocker.DELETED, as_message("The project was deleted."))
     if project.state == ProjectState.ARCHIVED:
-        sentence = as_message("Take it out of the archive to go on.")
+        sentence = as_message("Restore the project to continue.")
         return Obstacle(Blocker.ARCHIVED, sentence, (Act(ActKind.TAKE_OUT_OF_ARCHIVE),))
     price = None if project.arrival == Arrival.STREAM else training_price(project)
     return Obstacle(Blocker.PAUSED, as_message("Resume the project."), (Act(ActKind.RESUME, price),))
@@ -296,21 +330,19 @@ def _at_work(project: Project) -> Obstacle:
     ]
     if waiting:
         return _no_worker(waiting[0].created_at)
-    return Obstacle(Blocker.WORKER, as_message("Nothing is to be done: a worker is at it."))
+    return Obstacle(Blocker.WORKER, as_message("A worker is running it."))
 
 
 def _no_worker(since: datetime) -> Obstacle:
-    sentence = as_message(
-        "No worker has taken this since {since}. Ask whoever runs this site to look at its workers.", since=since
-    )
+    sentence = as_message("No worker since {since}. Ask the operator to check the workers.", since=since)
     return Obstacle(Blocker.NO_WORKER, sentence, (Act(ActKind.LOOK_AT_WORK),))
 
 
 def _due(project: Project) -> Obstacle:
     if jobs.is_busy():
-        sentence = as_message("Nothing is to be done: the site is busy, and this begins when others are done.")
+        sentence = as_message("The site is busy; this starts when others finish.")
         return Obstacle(Blocker.BUSY, sentence)
-    return Obstacle(Blocker.WORKER, as_message("Nothing is to be done: it begins by itself within a minute."))
+    return Obstacle(Blocker.WORKER, as_message("It starts within a minute."))
 
 
 def _without_pool(project: Project) -> Obstacle:
@@ -324,15 +356,13 @@ def _without_pool(project: Project) -> Obstacle:
         if found is not None:
             return found
     if GateRun.objects.filter(dataset__in=pools, passed_count=0).exists():
-        sentence = as_message(
-            "No text was said often enough to pass the gate. Upload more at once, or see what else helps."
-        )
+        sentence = as_message("No text passed the gate. Upload more at once, or see other options.")
         return Obstacle(Blocker.NOTHING_PASSED, sentence, (upload, Act(ActKind.SEE_WHAT_PASSES)))
     if pools.exists() and not pools.exclude(state=DatasetState.REFUSED).exists():
-        sentence = as_message("The upload was refused. Its page says why; upload the file again once it is mended.")
+        sentence = as_message("The upload was refused. Upload a corrected file.")
         newest = pools.order_by("-pk")[0]
         return Obstacle(Blocker.REFUSED, sentence, (upload, Act(ActKind.SEE_UPLOAD, subject=str(newest.pk))))
-    sentence = as_message("Upload a pool: the records that questions are asked about.")
+    sentence = as_message("Upload a pool of records to ask about.")
     return Obstacle(Blocker.POOL, sentence, (upload,))
 
 
@@ -345,13 +375,13 @@ def _unread(project: Project, dataset: Dataset) -> Obstacle | None:
     if job.state == WorkState.FAILED:
         price = charges.upload_charge(project, dataset.role, dataset)
         if job.pk == dataset.job_id:
-            sentence = as_message("Reading the upload was stopped. Start it anew.")
+            sentence = as_message("Reading was stopped. Start it again.")
             return Obstacle(Blocker.FAILED, sentence, (_anew("job", str(job.pk), price),))
-        sentence = as_message("The gate ended without a result. Send the upload through it again.")
+        sentence = as_message("The gate ended without a result. Run it again.")
         return Obstacle(Blocker.GATE_FAILED, sentence, (Act(ActKind.GATE_AGAIN, price, str(dataset.pk)),))
     if job.state == WorkState.WAITING and Job.objects.filter(pk=job.pk, created_at__lt=Now() - PATIENCE).exists():
         return _no_worker(job.created_at)
-    sentence = as_message("The upload is being read. Questions come by themselves.")
+    sentence = as_message("An upload is being read; questions follow.")
     if has_nobody(project):
         return nobody(project)
     return Obstacle(Blocker.READING, sentence)
@@ -368,16 +398,15 @@ def _answers(project: Project) -> Obstacle:
         # The same offer whatever is answered: when a block is closed shows outside, and must not follow the answers.
         close = Act(ActKind.CLOSE_BLOCK, training_price(project), str(block.block))
         sentence = as_message(
-            "Block {block} may be closed before its time: choose the day by the calendar, not by the answers, since it "
-            "shows outside.",
+            "You can close block {block} early. The date becomes public: choose it by "
+            "the calendar, not by the answers.",
             block=block.block,
         )
         if found is None:
             answered = as_plural_message(
-                "The {n} question of block {block} is answered: train now (the date becomes public), or wait until "
-                "{closes_at}.",
-                "All {n} questions of block {block} are answered: train now (the date becomes public), or wait until "
-                "{closes_at}.",
+                "Block {block} is answered: train now (the date becomes public), or wait until {closes_at}.",
+                "All {n} questions of block {block} are answered: train now (the date "
+                "becomes public), or wait until {closes_at}.",
                 n=Query.objects.filter(project=project, round_number=block.number).count(),
                 block=block.block,
                 closes_at=block.closes_at,
@@ -390,21 +419,21 @@ def _answers(project: Project) -> Obstacle:
     windows = StreamBatch.objects.filter(stream__project=project, closes_at__gt=Now())
     closes = windows.aggregate(at=Min("closes_at"))["at"]
     sentence = (
-        as_message("The model is updated once the newest batch is learned from.")
+        as_message("The model is updated after the newest batch.")
         if closes is None
-        else as_message("Next model update: {closes_at}. Nothing is to be done until then.", closes_at=closes)
+        else as_message("Next model update: {closes_at}.", closes_at=closes)
     )
     return Obstacle(Blocker.WINDOW, sentence, (), closes)
 
 
 def _few_labels(project: Project) -> Obstacle:
-    sentence = as_message("Train a model on what there is, or upload more.")
+    sentence = as_message("Train now, or upload more.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
     return Obstacle(Blocker.FEW_LABELS, sentence, (Act(ActKind.TRAIN_ON_FEW, training_price(project)), upload))
 
 
 def _labels_spent(project: Project) -> Obstacle:
-    sentence = as_message("Raise the annotation budget to ask on.")
+    sentence = as_message("Raise the annotation budget to ask more.")
     return Obstacle(Blocker.LABELS_SPENT, sentence, (Act(ActKind.RAISE_ANSWERS),))
 
 
@@ -414,19 +443,19 @@ def _cannot_pay(project: Project) -> Obstacle:
     quota = quota_of(account)
     if quota is not None:
         acts.append(Act(ActKind.SEE_POPULATION, subject=quota.population.slug))
-    sentence = as_message("Raise the limit of the budget, if what its people lose then is worth the next model.")
+    sentence = as_message("A higher limit buys the next model for a weaker guarantee.")
     return Obstacle(Blocker.BUDGET, sentence, tuple(acts))
 
 
 def _stuck(project: Project) -> Obstacle:
     held = ModelRelease.objects.filter(project=project, state=ReleaseState.CANDIDATE).exclude(held_back="").first()
     if held is not None:
-        sentence = as_message("Have version {version} checked again once the reason is mended.", version=held.version)
+        sentence = as_message("Once the cause is fixed, check version {version} again.", version=held.version)
         return Obstacle(Blocker.HELD_BACK, sentence, (Act(ActKind.CHECK_AGAIN, subject=str(held.version)),))
     row = failures.start_anew_of(project)
     assert row is not None, "what stops a project can be started anew"
     kind = "round" if isinstance(row, Round) else "training"
-    sentence = as_message("Start it anew once the reason is mended; nobody else does.")
+    sentence = as_message("Start it again once the cause is fixed.")
     return Obstacle(Blocker.FAILED, sentence, (_anew(kind, str(row.pk), failures.price_of(project, row)),))
 
 
@@ -435,23 +464,19 @@ def _finished(project: Project) -> Obstacle:
     look = () if newest is None else (Act(ActKind.SEE_RELEASE, subject=str(newest.version)),)
     if newest is not None and (loses_to := beaten_by(newest)):
         sentence = (
-            as_message("The newest version is no better than always giving one answer. Its page says what would help.")
+            as_message("The newest version is no better than a constant answer; its page says what helps.")
             if loses_to == "constant"
-            else as_message(
-                "The newest version is no better than the words about the classes. Its page says what would help."
-            )
+            else as_message("The newest version is no better than version 0; its page says what helps.")
         )
         return Obstacle(Blocker.BEATEN, sentence, look)
     made = releases_of(project).values_list("version", flat=True).first() or 0
     if project.maximum_releases is not None and made >= project.maximum_releases:
-        sentence = as_message("Use the newest version; plan more versions if it should go on.")
+        sentence = as_message("Use the newest version, or plan more.")
         return Obstacle(Blocker.VERSIONS, sentence, (*look, Act(ActKind.PLAN_MORE_VERSIONS)))
     if records.labels_in_secret(project):
-        sentence = as_message(
-            "Use the newest version: every block of this project is used, and more needs another project."
-        )
+        sentence = as_message("All blocks are used: use the newest version.")
         return Obstacle(Blocker.BLOCKS_USED, sentence, look)
-    sentence = as_message("Use the newest version, or upload more to ask about.")
+    sentence = as_message("Use the newest version, or upload more.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
     return Obstacle(Blocker.ALL_ASKED, sentence, (*look, upload))
 
@@ -487,6 +512,7 @@ PAGES = {
     ActKind.CHANGE_HOURS: ("annotation:configuration", ""),
     ActKind.ASSIGN_ANEW: ("annotation:questions", ""),
     ActKind.SET_ASIDE: ("annotation:questions", ""),
+    ActKind.SEE_SET_ASIDE: ("annotation:questions", "?state=set_aside"),
     ActKind.LABEL: ("annotation:label", ""),
     ActKind.CLOSE_BLOCK: ("learner:close_block", ""),
     ActKind.RAISE_ANSWERS: ("annotation:label_budget", ""),
@@ -557,6 +583,7 @@ def _to(name: str, *more: object) -> tuple[str, dict[str, str]]:
 SENT: dict[ActKind, Callable[[str, str, AbstractBaseUser | AnonymousUser], tuple[str, dict[str, str]]]] = {
     ActKind.TAKE_OUT_OF_ARCHIVE: lambda slug, _s, _v: (_to("learner:set_archived", slug)[0], {"archived": "no"}),
     ActKind.RESUME: lambda slug, _s, _v: (_to("annotation:set_state", slug)[0], {"state": "active"}),
+    ActKind.PAUSE: lambda slug, _s, _v: (_to("annotation:set_state", slug)[0], {"state": "paused"}),
     ActKind.GATE_AGAIN: lambda slug, dataset, _v: _to("annotation:start_gate", slug, dataset),
     ActKind.START_ANEW: lambda slug, row, _v: _to("learner:retry_work", slug, *row.split(" ")),
     ActKind.ANSWER_MYSELF: lambda slug, _s, viewer: (

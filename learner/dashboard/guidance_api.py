@@ -18,10 +18,7 @@ router = Router()
 
 
 class ActOut(Answer, reads=Reads.MANAGED):
-    """Something a manager can do: `page` shows it or takes it, `epsilon` and `delta` are what it has charged.
-
-    `route` takes it by REST where a button would, sent by POST with `body`, which agrees to no higher price.
-    """
+    """An action of a manager on `page` or by `route`, with the price it has charged; `body` agrees to no higher one."""
 
     kind: str
     label: str
@@ -33,7 +30,7 @@ class ActOut(Answer, reads=Reads.MANAGED):
 
 
 class NextStepOut(Answer, reads=Reads.MANAGED):
-    """What a project waits for (`waits_for`), where it stands (`step`), both in words, and what moves it on.
+    """Next step: what is waited for (`waits_for`), where the project stands (`step`), in words, and how it goes on.
 
     The counts are those of the overview: questions that are open, and how many were done for the next model. Where
     samples are secret they stay inside, like everything here. `goes_on_at` is when it goes on by itself, if known.
@@ -55,6 +52,7 @@ class NextStepOut(Answer, reads=Reads.MANAGED):
 SENT_BY_REST: dict[ActKind, Callable[[str, str], tuple[str, dict[str, Any]]]] = {
     ActKind.TAKE_OUT_OF_ARCHIVE: lambda _subject, _viewer: ("archive", {"archived": False}),
     ActKind.RESUME: lambda _subject, _viewer: ("state", {"state": "active"}),
+    ActKind.PAUSE: lambda _subject, _viewer: ("state", {"state": "paused"}),
     ActKind.GATE_AGAIN: lambda dataset, _viewer: (f"datasets/{dataset}/gate", {}),
     ActKind.START_ANEW: lambda row, _viewer: (f"work/{row.replace(' ', '/')}/retry", {}),
     ActKind.CLOSE_BLOCK: lambda _subject, _viewer: ("rounds/block/close", {}),

@@ -264,9 +264,9 @@ def _job(job: Job) -> Work:
         "import": _("Reading the upload %(name)s"),
         "gate": _("Gate over the upload %(name)s"),
         "survey": _("Counting the upload %(name)s"),
-        "compare": _("Comparing the answers"),
-        "export": _("Writing a file of the labels"),
-        "simulate": _("Simulating what the budget buys"),
+        "compare": _("Comparing answers"),
+        "export": _("Writing a label file"),
+        "simulate": _("Simulation"),
         "forget": _("Forgetting a contributor"),
         "delete": _("Deleting the project"),
     }
@@ -296,7 +296,7 @@ def _job(job: Job) -> Work:
 def _step(project: Project, row: Round | TrainingRun, usual: float | None, *, is_newest: bool) -> Work:
     is_round = isinstance(row, Round)
     title = (
-        _("Choosing the questions of round %(number)s") % {"number": row.number}
+        _("Choosing questions, round %(number)s") % {"number": row.number}
         if isinstance(row, Round)
         else _("Training version %(number)s") % {"number": row.version}
     )

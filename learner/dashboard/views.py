@@ -41,12 +41,12 @@ PICTURES = {
         gettext_lazy("Spent and reserved over time; limits are dashed."),
     ),
     "labels": (
-        gettext_lazy("Answers and labels over time"),
-        gettext_lazy("Answers and labels agreed on, all until each day."),
+        gettext_lazy("Answers and labels by day"),
+        gettext_lazy("Answers and labels by day"),
     ),
     "releases": (
         gettext_lazy("Accuracy by version"),
-        gettext_lazy("Accuracy on public data by version, with 95 % intervals."),
+        gettext_lazy("Accuracy on public data, with 95 % intervals."),
     ),
 }
 Amounts = dict[str, list[tuple[datetime, float]]]
@@ -205,9 +205,9 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
     project = managed_project_of(request, slug)
     row = found_work(project, kind, key)
     if ask_to_stop(row, by=person_of(request)):
-        messages.success(request, _("It stops at the next point where nothing is half done."))
+        messages.success(request, _("It stops at its next safe point. Reserved epsilon stays charged."))
     else:
-        messages.warning(request, _("It had ended before."))
+        messages.warning(request, _("It has already ended."))
         note_nothing(request)
     return redirect("learner:dashboard", slug=slug)
 
@@ -217,10 +217,10 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
 def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
     project = managed_project_of(request, slug)
     if start_once_more(found_work(project, kind, key), owner=person_of(request)) is None:
-        messages.warning(request, _("There is nothing to start anew here."))
+        messages.warning(request, _("There is nothing to restart."))
         note_nothing(request)
     else:
-        messages.success(request, _("It is started anew, and reserves for itself what it costs."))
+        messages.success(request, _("Restarted; its cost is reserved again."))
     return redirect("learner:dashboard", slug=slug)
 
 
@@ -233,6 +233,6 @@ def compare(request: HttpRequest, slug: str) -> HttpResponse:
         opening.compare_with(project=project, other=form.cleaned_data["compared_with"])
         messages.success(request, _("Saved."))
     else:
-        messages.error(request, _("Choose a project of yours that asks at random."))
+        messages.error(request, _("Choose one of your projects with random choice."))
         note_nothing(request)
     return redirect("learner:dashboard", slug=slug)

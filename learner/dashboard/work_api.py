@@ -26,10 +26,7 @@ router = RoomRouter()
 
 
 class WorkOut(Answer, reads=Reads.MANAGED):
-    """A job, a round or a training: how far it is, and what may be done about it.
-
-    Its address is `work/{kind}/{id}`; `epsilon` and `delta` are what starting it anew has charged.
-    """
+    """A job, round or training at `work/{kind}/{id}`: its progress, and what may be done about it."""
 
     kind: str
     id: str
@@ -76,7 +73,7 @@ class ComparisonIn(Schema):
 
 
 class ComparisonOut(Answer, reads=Reads.MANAGED):
-    """Which project stands beside this one, and which of the caller's could."""
+    """Project to compare with, and those of the caller that could be."""
 
     beside: str | None
     choices: list[str]
@@ -97,7 +94,7 @@ def list_work(request: HttpRequest, slug: str) -> Any:
 def cancel_work(request: HttpRequest, slug: str, kind: str, work_id: str) -> Any:
     row = found_work(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), kind, work_id)
     if not ask_to_stop(row, by=person_of(request)):
-        raise NothingWaits(as_message("It had ended before."))
+        raise NothingWaits(as_message("It has already ended."))
     return {"kind": kind, "id": work_id, "state": row.state, "cancelled_by": row.cancelled_by}
 
 
@@ -112,7 +109,7 @@ def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: M
     price = retry_price(project, row)
     charges.refuse_dearer(price, body.most_epsilon)
     if (started := start_once_more(row, owner=person_of(request))) is None:
-        raise NothingWaits(as_message("There is nothing to start anew here."))
+        raise NothingWaits(as_message("There is nothing to restart."))
     return {"kind": kind, "id": str(started.pk), "state": started.state} | _price(price)
 
 
@@ -136,7 +133,7 @@ def compare_projects(request: HttpRequest, slug: str, body: ComparisonIn) -> Any
     if body.beside is not None:
         other = ComparisonForm(project=project, person=person_of(request)).choices.filter(slug=body.beside).first()
         if other is None:
-            raise InvalidConfiguration(as_message("Choose a project of yours that asks at random."))
+            raise InvalidConfiguration(as_message("Choose one of your projects with random choice."))
     return _comparison(request, opening.compare_with(project=project, other=other))
 
 

@@ -13,11 +13,7 @@ from learner.estimators.linear import LinearLogisticClassifier, largest_norm
 
 @dataclass(eq=False, repr=False)
 class LogisticRegressionBaseline(LinearLogisticClassifier):
-    """Minimise the objective of `PrivateLogisticRegression` with no noise: for comparison, never for release.
-
-    Parameters are those of the private estimator; `classes` may be learned from the labels and
-    rows may have any length.
-    """
+    """Minimise the objective of `PrivateLogisticRegression` with no noise: for comparison, never for release."""
 
     releasable: ClassVar[bool] = False
 

@@ -9,6 +9,7 @@ from learner.estimators.planned import PlannedEstimator
 from learner.estimators.randomized_answers import KnownChannel
 from learner.estimators.running_sums import OfRunningSums
 from learner.estimators.softmax_steps import SoftmaxSteps
+from learner.estimators.span_crf import SpanCrf
 from learner.estimators.sums import Sums
 from privacy.choices import Choice, Kind
 
@@ -23,13 +24,24 @@ CHOICES: tuple[type[Choice], ...] = (
     LabelSets,
     OfRunningSums,
     KnownChannel,
+    SpanCrf,
 )
 
 
 def words_for(name: str) -> str:
     """Return what a model card says of an estimator."""
-    found: Any = next((choice for choice in CHOICES if choice.name == name), CATALOGUE.find(Kind.ESTIMATOR, name))
+    words: str = _found(name).words
+    return words
+
+
+def why_not_compared(name: str) -> str:
+    """Return why releases of an estimator are not compared with version 0; empty where they are."""
+    why: str = _found(name).why_no_pick
+    return why
+
+
+def _found(name: str) -> Any:
+    found = next((choice for choice in CHOICES if choice.name == name), CATALOGUE.find(Kind.ESTIMATOR, name))
     if found is None:
         raise ValueError(f"no estimator is called {name!r}")
-    words: str = found.words
-    return words
+    return found

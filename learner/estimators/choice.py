@@ -22,17 +22,13 @@ from privacy.wording import gettext_noop as _
 
 # A constant column of 1 would make rows, and so the noise, half as long again; at 0.2 it is all but free.
 INTERCEPT_SCALING: Final = 0.2
-OF_POOLS: Final = {
-    "stream": _(
-        "The records of a stream pay once, so each may feed one noisy step; this estimator reads all labels again."
-    )
-}
-WITHOUT_DELTA: Final = {"crowd": _("The account of the answers has no delta, and Gaussian noise needs one.")}
+OF_POOLS: Final = {"stream": _("Not for streams: this estimator reads all labels again.")}
+WITHOUT_DELTA: Final = {"crowd": _("Gaussian noise needs a delta in the account of the answers.")}
 OF_TRUSTED_POOLS: Final = Sound(oracles=("trusted",), arrivals=("pool",), why_not=OF_POOLS | WITHOUT_DELTA)
 
 
 class PrivateEstimator(Protocol):
-    """What a training asks of an estimator; scikit-learn's contract, a price, and linear weights."""
+    """Contract of an estimator: scikit-learn's, a price, and linear weights."""
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
@@ -44,7 +40,7 @@ class PrivateEstimator(Protocol):
 
     @property
     def releasable(self) -> bool:
-        """Whether the noise of the fit came from where a release's noise must come from."""
+        """True where the noise of the fit came from a secure source, as that of a release must."""
 
     def event_for(self, n_features: int) -> Event: ...
 
@@ -60,7 +56,7 @@ class PrivateEstimator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an estimator must know beforehand about its rows; all of it is public.
+    """Public facts an estimator must know about its rows.
 
     `classes` are those there can be, whether or not a label of each comes; `norm_bound` is the largest L2 norm of a
     row, `intercept_scaling` the constant column beside it; `prior` is a released model to start from. Under the
@@ -93,6 +89,8 @@ class EstimatorChoice(LearnsLabels):
         out (`LabelTrainingEvent`).
     picks : bool
         Whether a release that starts from a model goes no further from it than noisy counts find better.
+    why_no_pick : str
+        Why a release is not compared with version 0; pages and cards print it.
     leans_on_names : bool
         Whether a first fit starts from less than examples of every class.
     """
@@ -100,6 +98,7 @@ class EstimatorChoice(LearnsLabels):
     words: ClassVar[str]
     loss: ClassVar[Loss] = "other"
     picks: ClassVar[bool] = False
+    why_no_pick: ClassVar[str] = ""
     leans_on_names: ClassVar[bool] = True
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
@@ -131,8 +130,8 @@ def delta_of_training() -> Any:
         above=0,
         below=1,
         label=_("Delta of one training"),
-        help=_("What Gaussian noise leaves outside epsilon. Online learning is one training for the whole stream."),
-        rule=_("Gaussian noise has a delta; it must lie between 0 and 1, got {got}."),
+        help=_("Delta of the Gaussian noise; a stream pays once."),
+        rule=_("Must lie between 0 and 1 for Gaussian noise, got {got}."),
         charged=True,
     )
 
@@ -145,10 +144,7 @@ class PricedEstimator(EstimatorChoice):
         1.0,
         above=0,
         label=_("Epsilon of one training"),
-        help=_(
-            "What a release costs; a secret sample makes it cheaper. Each record of a stream feeds one update at most, "
-            "so a stream pays it once."
-        ),
+        help=_("Cost of one release; a secret sample lowers it, a stream pays once."),
         rule=_("Must be above 0, got {got}."),
         charged=True,
     )
@@ -181,7 +177,7 @@ class ConvexChoice(PricedEstimator):
         above=0,
         label=_("Regularisation"),
         help=_("Public constant of the summed objective."),
-        rule=_("Must be above 0: without it the sensitivity has no bound, got {got}."),
+        rule=_("Must be above 0 to bound the sensitivity, got {got}."),
     )
 
 
@@ -194,5 +190,5 @@ class SumsChoice(GaussianChoice):
         at_least=0,
         below=1,
         label=_("Share of the second moments"),
-        help=_("How much of the release tells how columns go together. None leaves class means alone."),
+        help=_("Share of epsilon for second moments; 0 leaves class means only."),
     )

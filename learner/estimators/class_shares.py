@@ -1,15 +1,11 @@
-r"""Shares of classes with intervals, from noisy counts of predictions over a pool and of labels on a secret sample.
+"""Shares of classes with intervals, from noisy counts of predictions over a pool and of labels on a secret sample."""
 
-With counts :math:`H_k` of predictions, and of sampled records :math:`b_k` whose label alone and :math:`a_k` whose
-prediction alone is k, the share of class k is :math:`H_k/H + (b_k - a_k)/n` (prediction-powered inference [1]_);
-predictions may weigh less than 1 [2]_.
-Everything here is computed from released counts and public numbers.
-
-References
-----------
-.. [1] Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-powered inference", Science 382, 2023.
-.. [2] Angelopoulos, Duchi, Zrnic, "PPI++: efficient prediction-powered inference", 2023.
-"""
+# With counts H_k of predictions, and of sampled records b_k whose label alone and a_k whose
+# prediction alone is k, the share of class k is H_k/H + (b_k - a_k)/n (prediction-powered inference [1]);
+# predictions may weigh less than 1 [2].
+# Everything here is computed from released counts and public numbers.
+# [1] Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-powered inference", Science 382, 2023.
+# [2] Angelopoulos, Duchi, Zrnic, "PPI++: efficient prediction-powered inference", 2023.
 
 import math
 from dataclasses import dataclass
@@ -86,10 +82,7 @@ def _ratio_noise(values: Floats, n: Floats, variance: float) -> Floats:
 
 
 def model_alone(pool: Floats, *, variance: float) -> Shares:
-    """Return the shares of predictions over the pool, shape (groups, classes); their interval is that of noise alone.
-
-    It says nothing about errors of the model.
-    """
+    """Return the shares of predictions over the pool; their interval covers noise, not errors of the model."""
     total = np.maximum(pool.sum(axis=1, keepdims=True), 1.0)
     values = pool / total
     shares = _shares(values, _ratio_noise(values, total, variance))

@@ -12,7 +12,6 @@ from scipy import linalg, special
 from learner.estimators.rows import one_thread_per_call, over_rows
 from privacy.arrays import Array
 from privacy.errors import CertificateMissed
-from privacy.wording import as_message
 
 Preconditioner = Callable[[Array], Array]
 BLOCK_ROWS = 4096
@@ -222,9 +221,7 @@ def _minimise(objective: LinearObjective, tolerance: float, max_iterations: int)
             search.precondition = _inverse_hessian(
                 objective.thinned(ROWS_PER_WEIGHT * objective.size), weights, objective
             )
-    raise CertificateMissed(
-        as_message("the solver could not certify a gradient norm of at most {tolerance}", tolerance=tolerance)
-    )
+    raise CertificateMissed(f"the solver could not certify a gradient norm of at most {tolerance}")
 
 
 class _Search:

@@ -60,11 +60,11 @@ class PublicWords(Protocol):
 
     @property
     def knows_names(self) -> bool:
-        """Whether features read a name as a word: to hashed words it is a stranger."""
+        """True where features read a name as a word, not as a hash."""
 
     @property
     def say_something(self) -> bool:
-        """Whether somebody wrote about the classes, or features read their names."""
+        """True where somebody wrote about the classes, or features read their names."""
 
     @property
     def enough_examples(self) -> bool: ...

@@ -123,9 +123,10 @@ class LabelSets(SumsChoice):
     """Models of several classes a record, as projects choose them."""
 
     name: ClassVar[str] = "label_sets"
-    label: ClassVar[str] = _("several classes a record, from noisy sums, one price for any classes (has a delta)")
-    words: ClassVar[str] = _("logistic models of several classes a record, made from one noisy release of sums")
+    label: ClassVar[str] = _("several classes from noisy sums, one price for any classes (ε, δ)")
+    words: ClassVar[str] = _("logistic models for several classes, from noisy sums")
     learns: ClassVar[Collection[Teaching]] = (Teaching.SETS,)
+    why_no_pick: ClassVar[str] = _("A release can be worse than version 0: the two are not compared before it.")
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("pool",), why_not=dict(ChooseSeveral.sound.why_not))
 
     def estimator(self, shape: Shape) -> PrivateLabelSets:

@@ -157,7 +157,7 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
 
 class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
-    """What is fitted over public classes, at a price that is known before any row is read.
+    """Classifier over public classes, at a price that is known before any row is read.
 
     Rows and labels go into the queries of a measuring session alone; the program makes weights of their answers.
     """
@@ -172,7 +172,7 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
 
     @property
     def releasable(self) -> bool:
-        """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
+        """True for fitted weights that carry the guarantee, False before a fit and for simulations."""
         return not getattr(self, "simulated_", True)
 
     def event_for(self, n_features: int) -> ChargedEvent:

@@ -326,7 +326,7 @@ class Logistic(PerturbedChoice):
 
     name: ClassVar[str] = "logistic"
     label: ClassVar[str] = _("logistic regression, objective perturbation")
-    words: ClassVar[str] = _("logistic regression with objective perturbation")
+    words: ClassVar[str] = _("logistic regression, objective perturbation")
     loss: ClassVar[Loss] = "logistic"
     method: ClassVar[PerturbationMethod] = "objective"
 
@@ -336,8 +336,8 @@ class LogisticGaussian(PerturbedChoice, GaussianChoice):
     """Logistic regression with a Gaussian tilt."""
 
     name: ClassVar[str] = "logistic_gaussian"
-    label: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (has a delta)")
-    words: ClassVar[str] = _("logistic regression with Gaussian objective perturbation")
+    label: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (ε, δ)")
+    words: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (ε, δ)")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     method: ClassVar[PerturbationMethod] = "gaussian"
 
@@ -348,6 +348,6 @@ class LogisticOutput(PerturbedChoice):
 
     name: ClassVar[str] = "logistic_output"
     label: ClassVar[str] = _("logistic regression, output perturbation")
-    words: ClassVar[str] = _("logistic regression with output perturbation")
+    words: ClassVar[str] = _("logistic regression, output perturbation")
     loss: ClassVar[Loss] = "logistic"
     method: ClassVar[PerturbationMethod] = "output"

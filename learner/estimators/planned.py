@@ -11,11 +11,11 @@ from privacy.wording import gettext_noop as _
 
 @dataclass(frozen=True)
 class PlannedEstimator(GaussianChoice):
-    """What public trials found best for the number of classes."""
+    """Parameters that public trials found best for the number of classes."""
 
     name: ClassVar[str] = "planned"
-    label: ClassVar[str] = _("what suits the classes: noisy gradient steps, one price for any classes (has a delta)")
-    words: ClassVar[str] = _("softmax regression by noisy gradient steps over all rows")
+    label: ClassVar[str] = _("Automatic: noisy gradient descent (ε, δ)")
+    words: ClassVar[str] = _("softmax regression, noisy gradient descent (ε, δ)")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     picks: ClassVar[bool] = True
 

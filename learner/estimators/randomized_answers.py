@@ -23,7 +23,7 @@ from privacy.mechanisms.session import Measurement, MeasuringSession, Queries
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-FREE_TRAINING: Final = as_message("training on answers that are no secret")
+FREE_TRAINING: Final = "training on answers that are no secret"
 
 
 class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
@@ -69,7 +69,7 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
 
     @property
     def releasable(self) -> bool:
-        """Whether the responses were drawn as a release's must be: False for simulations."""
+        """True where the responses were drawn as a release's must be, False for simulations."""
         return not getattr(self, "simulated_", False)
 
     @property
@@ -175,22 +175,23 @@ class KnownChannel(EstimatorChoice):
 
     name: ClassVar[str] = "channel"
     learns_responses: ClassVar[bool] = True
-    label: ClassVar[str] = _("softmax regression on randomised answers; every training is free")
-    words: ClassVar[str] = _("softmax regression on randomised answers, by maximum likelihood under their known law")
+    label: ClassVar[str] = _("softmax regression on randomised answers")
+    words: ClassVar[str] = _("softmax regression on randomised answers")
+    why_no_pick: ClassVar[str] = _("A release can be worse than version 0: the two are not compared before it.")
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),
         data_kinds=("text",),
         why_not={
-            "trusted": _("Only the answers of a crowd are randomised, whose questions are public."),
-            "stream": _("Only the answers of a crowd are randomised, whose questions are public."),
+            "trusted": _("Only a crowd's answers to public questions are randomised."),
+            "stream": _("Only a crowd's answers to public questions are randomised."),
         },
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         if settings.get("label_randomizer"):
             return {}
-        return {"estimator": as_message("This learns from randomised answers: choose how they are randomised.")}
+        return {"estimator": as_message("Needs randomised answers.")}
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         if shape.answers is None and not shape.open_answers:

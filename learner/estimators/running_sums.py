@@ -106,10 +106,7 @@ class RunningSums(StreamingLinearClassifier):
         return number - number % self.updates
 
     def first_model(self, words: PublicWords) -> LinearModel | None:
-        """Return version 0, of names alone where there are more than two: of two classes their names say too little.
-
-        The sums follow a start as far as they bear it out; until the first of them guesses come from it.
-        """
+        """Return version 0, of names alone where there are more than two: of two classes their names say too little."""
         named = words.knows_names and len(words.classes) > 2
         return words.model() if named or words.enough_examples else None
 
@@ -280,22 +277,23 @@ class OfRunningSums(SumsChoice):
     """Running sums of a stream, as projects choose them."""
 
     name: ClassVar[str] = "running_sums"
-    label: ClassVar[str] = _("running sums: each version is made of all answers so far, at one price (has a delta)")
-    words: ClassVar[str] = _("linear model made from noisy running sums")
+    label: ClassVar[str] = _("linear model from noisy running sums, charged once (ε, δ)")
+    words: ClassVar[str] = _("linear model from noisy running sums, charged once (ε, δ)")
     learns: ClassVar[Collection[Teaching]] = (Teaching.CLASSES, Teaching.CONFIRMATIONS)
     stays: ClassVar[bool] = True
+    why_no_pick: ClassVar[str] = _("A release can be worse than version 0: the two are not compared before it.")
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",),
         arrivals=("stream",),
-        why_not={"pool": _("Running sums grow with a stream; a pool releases its sums whole.")},
+        why_not={"pool": _("Running sums are for streams; a pool releases whole sums.")},
     )
 
     updates_per_epoch: int = parameter(
         64,
         at_least=1,
         at_most=MOST_UPDATES,
-        label=_("Batches whose sums run on together"),
-        help=_("The noise grows with the logarithm of this number; after so many batches it starts anew beside them."),
+        label=_("Batches per running sum"),
+        help=_("Noise grows with its logarithm, then starts again."),
     )
 
     def estimator(self, shape: Shape) -> RunningSums:

@@ -150,8 +150,8 @@ class SoftmaxSteps(GaussianChoice):
     """Softmax regression by a few noisy gradients."""
 
     name: ClassVar[str] = "softmax_steps"
-    label: ClassVar[str] = _("softmax regression by noisy gradient steps, one price for any classes (has a delta)")
-    words: ClassVar[str] = _("softmax regression by noisy gradient steps over all rows")
+    label: ClassVar[str] = _("softmax regression, noisy gradient descent (ε, δ)")
+    words: ClassVar[str] = _("softmax regression, noisy gradient descent (ε, δ)")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     picks: ClassVar[bool] = True
 

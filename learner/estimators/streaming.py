@@ -17,7 +17,7 @@ from privacy.mechanisms.randomness import random_source
 
 @dataclass(frozen=True, slots=True)
 class AnsweredBatch:
-    """What a stream was answered about one of its batches.
+    """Answers to one batch of a stream.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class StreamingLinearClassifier(PricedClassifier[Event]):
 
     @property
     def releasable(self) -> bool:
-        """Whether the weights carry the guarantee: False before the first update and for simulations."""
+        """True where the weights carry the guarantee, False before the first update and for simulations."""
         return getattr(self, "updates_", 0) > 0 and not self.simulated_
 
     def start(self, n_features: int) -> Self:

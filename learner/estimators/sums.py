@@ -170,8 +170,8 @@ class Sums(SumsChoice):
     """The best model that one noisy release of sums gives."""
 
     name: ClassVar[str] = "sums"
-    label: ClassVar[str] = _("least squares, discriminants or class means from noisy sums, one price for any classes")
-    words: ClassVar[str] = _("linear model made from one noisy release of sums")
+    label: ClassVar[str] = _("least squares, discriminants or class means from noisy sums")
+    words: ClassVar[str] = _("least squares, discriminants or class means from noisy sums")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     picks: ClassVar[bool] = True
 

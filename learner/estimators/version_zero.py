@@ -20,7 +20,7 @@ REGULARIZATION = 0.1
 
 @dataclass(frozen=True, slots=True)
 class EncodedWords:
-    """What is written about classes, with features that read it: `PublicWords` as estimators ask for them."""
+    """Words about classes, with features that read them: `PublicWords` as estimators ask for them."""
 
     classes: tuple[str, ...]
     descriptions: Mapping[str, ClassDescription]

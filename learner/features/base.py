@@ -24,7 +24,6 @@ from privacy.gate.normalizers import (
     Normalizer,
     normalize_texts,
 )
-from privacy.wording import as_message
 
 WORDS = "words.json"
 SCHEMA = "dpal-words/1"
@@ -63,6 +62,7 @@ TEXTS: Final = (
 KINDS: dict[str, tuple[str, str]] = {
     "hashing_text": ("learner.features.text", "HashingTextFeaturizer"),
     "static_encoder": ("learner.features.static_encoder", "StaticEncoder"),
+    "span_words": ("learner.features.span_tables", "SpanWords"),
     "sentence_encoder": ("learner.features.encoder", "SentenceEncoder"),
     "tabular": ("learner.features.tabular", "TabularFeaturizer"),
     "principal_image": ("learner.features.principal", "PrincipalImageFeaturizer"),
@@ -197,12 +197,7 @@ def wanted_digest(encoder: str, *, found: str, wanted: str | None) -> str:
     """Return the digest of an encoder's weights, `EncoderMissing` where it is not the one that is wanted."""
     if wanted not in (None, found):
         raise EncoderMissing(
-            as_message(
-                "The installed weights of {encoder} have the digest {found}, not {wanted}.",
-                encoder=encoder,
-                found=found[:16],
-                wanted=str(wanted)[:16],
-            )
+            f"The installed weights of {encoder} have the digest {found[:16]}, not {str(wanted)[:16]}."
         )
     return found
 

@@ -2,7 +2,7 @@
 
 from learner.features.choice import FeaturesChoice
 from learner.features.declared_rules import DeclaredRules
-from learner.features.encoder import PublicEncoder
+from learner.features.encoder import MultilingualEncoder, PublicEncoder
 from learner.features.planned import PlannedFeatures
 from learner.features.principal import PrincipalDirections
 from learner.features.static_encoder import StaticTable
@@ -13,5 +13,6 @@ CHOICES: tuple[type[FeaturesChoice], ...] = (
     PlannedFeatures,
     StaticTable,
     PublicEncoder,
+    MultilingualEncoder,
     PrincipalDirections,
 )

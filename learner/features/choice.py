@@ -14,12 +14,12 @@ from privacy.wording import gettext_noop as _
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.
 PROJECTION_SEED: Final = 0
-READS_TEXTS_ALONE: Final = _("A sentence encoder reads texts and nothing else.")
+READS_TEXTS_ALONE: Final = _("Sentence encoders read texts only.")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """What is declared about a project's records; all of it is public.
+    """Declared facts about a project's records; all public.
 
     `dimension` is the wished length of a vector, `normalizer` the rule by which texts that look alike count as one;
     `columns` are those of a table, height and width the pixels of an image.
@@ -35,7 +35,7 @@ class RecordShape:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a featuriser finds in the pool's records, once, before any other use is made of them.
+    """Result of a featuriser's one look at the pool, before any other use is made of its records.
 
     The pool is charged `event`, with a `purpose` for the statement; `no_pool` is said while there is none. `release`
     takes the pool's records, in batches as a featuriser takes them, and the source of noise. It returns what was found,
@@ -58,7 +58,7 @@ class FeaturesChoice(Choice):
         at_most=4096,
         data_kinds=("text", "image"),
         label=_("Feature dimension"),
-        help=_("Fewer need less noise."),
+        help=_("Fewer mean less noise."),
     )
 
     @abstractmethod

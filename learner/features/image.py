@@ -1,4 +1,4 @@
-"""Images to rows: area pooling, then an optional public random projection."""
+"""Images to rows: area pooling and edges, or a public random projection."""
 
 from dataclasses import dataclass
 from typing import Any, Self, final
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpal.features.clipping import check_norm_bound
-from dpal.features.images import Images
+from dpal.features.images import EDGES, Images
 from learner.features.base import Featurizer, RowScaling
 from learner.features.choice import FeaturesChoice, RecordShape
 from privacy.choices import parameter
@@ -37,6 +37,9 @@ class ImageFeaturizer(Featurizer):
         Of images with red, green and blue: rows and columns after averaging the two differences between colours, which
         stand behind the brightness. An average counts by the root of its area, so a few cells say as much as many.
         None for grey images. The norm bound is that of grey images, and so is what a training costs.
+    edges : tuple of int, optional
+        Rows and columns of cells in each of which edges of four directions are counted, beside the averages. Without a
+        projection, and in unit rows alone.
 
     References
     ----------
@@ -56,14 +59,17 @@ class ImageFeaturizer(Featurizer):
         row_scaling: RowScaling = "unit",
         centered: bool = False,
         hues: tuple[int, int] | None = None,
+        edges: tuple[int, int] | None = None,
     ) -> None:
         if height < 1 or width < 1:
             raise ValueError(f"images must have at least one pixel, got {height} x {width}")
-        for name, cells in (("pooled", pooled), ("hues", hues)):
+        for name, cells in (("pooled", pooled), ("hues", hues), ("edges", edges)):
             if cells is not None and not (1 <= cells[0] <= height and 1 <= cells[1] <= width):
                 raise ValueError(f"{name} must be within the image size, got {cells}")
         if projection is not None and (projection[0] < 1 or not 0 <= projection[1] < 2**64):
             raise ValueError(f"projection needs a dimension >= 1 and a seed of 64 bits, got {projection}")
+        if edges is not None and (projection is not None or row_scaling != "unit"):
+            raise ValueError("edges need unit rows without a projection")
         if row_scaling not in ("bounded", "unit"):
             raise ValueError(f"row_scaling must be 'bounded' or 'unit', got {row_scaling!r}")
         self.height = int(height)
@@ -74,8 +80,10 @@ class ImageFeaturizer(Featurizer):
         self.row_scaling: RowScaling = row_scaling
         self.centered = bool(centered)
         self.hues = hues
+        self.edges = edges
         rows, columns = pooled or (height, width)
         self._n_values = rows * columns + (0 if hues is None else 2 * hues[0] * hues[1])
+        self._n_values += 0 if edges is None else len(EDGES) * edges[0] * edges[1]
         self.images = Images(self.parameters())
 
     @property
@@ -92,14 +100,14 @@ class ImageFeaturizer(Featurizer):
             "row_scaling": self.row_scaling,
             "centered": self.centered,
         }
-        # Of grey images nothing is said of it, so their versions and files are those of before there was colour.
-        return parameters if self.hues is None else parameters | {"hues": list(self.hues)}
+        further = {"hues": self.hues, "edges": self.edges}
+        return parameters | {name: list(cells) for name, cells in further.items() if cells is not None}
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
         pairs = {
             name: None if parameters[name] is None else (int(parameters[name][0]), int(parameters[name][1]))
-            for name in ("pooled", "projection", *(["hues"] if "hues" in parameters else []))
+            for name in ("pooled", "projection", *({"hues", "edges"} & parameters.keys()))
         }
         return cls(**{**parameters, **pairs})
 
@@ -126,14 +134,14 @@ def cells_of(shape: RecordShape, side: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class ReadsImages(FeaturesChoice):
-    """What a choice that reads images says of them; it is fixed once a file was read."""
+    """Settings of a choice that reads images; fixed once a file was read."""
 
     image_colours: str = parameter(
         "grey",
-        options={"grey": _("grey: the brightness alone"), "colour": _("colour: brightness and hues")},
+        options={"grey": _("grey"), "colour": _("colour")},
         data_kinds=("image",),
-        label=_("What is learned of images"),
-        help=_("Hues are averaged over larger areas than brightness, which takes a few of the columns."),
+        label=_("Image features"),
+        help=_("Colour takes a few of the columns."),
     )
 
     @final

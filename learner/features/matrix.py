@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.errors import ArtifactCorrupt
-from privacy.wording import as_message
 
 HEADER_BYTES = 128
 MAGIC = b"\x93NUMPY\x01\x00"
@@ -108,7 +107,7 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
     `ArtifactCorrupt` if the digest differs, or the file is no float32 matrix.
     """
     if sha256 is not None and file_sha256(path) != sha256:
-        raise ArtifactCorrupt(as_message("{name} does not match its digest", name=path.name))
+        raise ArtifactCorrupt(f"{path.name} does not match its digest")
     try:
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
@@ -116,9 +115,9 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
             start = file.tell()
         size = path.stat().st_size
     except ValueError as error:
-        raise ArtifactCorrupt(as_message("{name} has no readable npy header", name=path.name)) from error
+        raise ArtifactCorrupt(f"{path.name} has no readable npy header") from error
     if dtype != np.dtype("<f4") or fortran_order or len(shape) != 2 or size != start + 4 * shape[0] * shape[1]:
-        raise ArtifactCorrupt(as_message("{name} is not a complete float32 matrix in row order", name=path.name))
+        raise ArtifactCorrupt(f"{path.name} is not a complete float32 matrix in row order")
     if shape[0] == 0:
         return np.empty(shape, dtype=np.float32)
     return np.memmap(path, dtype="<f4", mode="r", offset=start, shape=shape)
@@ -126,10 +125,7 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
 
 @lru_cache(maxsize=64)
 def open_verified(path: Path, sha256: str) -> NDArray[np.float32]:
-    """Map a feature file as `open_matrix` does, read whole once in the life of a process.
-
-    A worker opens the same pool in every round. A file that was refused is read again the next time.
-    """
+    """Map a feature file as `open_matrix` does, verified once in the life of a process, since rounds reuse it."""
     return open_matrix(path, sha256=sha256)
 
 

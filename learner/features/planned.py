@@ -29,14 +29,14 @@ def planned_columns(n_classes: int, *, of_pool: bool = True) -> int:
 @dataclass(frozen=True)
 class PlannedFeatures(StaticTable, ReadsImages):
     name: ClassVar[str] = "planned"
-    label: ClassVar[str] = _("what suits the records: a public sentence encoder for texts, declared rules for the rest")
+    label: ClassVar[str] = _("Automatic: sentence encoder for texts, declared rules otherwise")
     sound: ClassVar[Sound] = Sound()
 
     sentence_network: bool = parameter(
         False,
         data_kinds=("text",),
-        label=_("Read texts by the sentence network"),
-        help=_("Tells many classes apart better than the table, at 300 short texts a second and core."),
+        label=_("Use the sentence network"),
+        help=_("Better with many classes; 300 short texts per second and core."),
     )
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,6 @@ from privacy.accounting.sums import second_moments_event
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import release_second_moments
-from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 # Written into every release; finer steps than features need.
@@ -109,18 +108,16 @@ class PrincipalDirections(ReadsImages):
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",),
         data_kinds=("image",),
-        why_not=dict.fromkeys(
-            ("crowd", "text", "table"), _("Principal directions are found in the images of a trusted project.")
-        ),
+        why_not=dict.fromkeys(("crowd", "text", "table"), _("Principal directions need images of a trusted project.")),
     )
-    no_start: ClassVar[str] = _("role: principal directions are found in the pool, so nothing can start before them")
+    no_start: ClassVar[str] = _("role: upload the pool first; principal directions are found in it")
 
     features_epsilon: float = parameter(
         None,
         above=0,
         label=_("Epsilon of principal directions"),
-        help=_("With principal directions: spent once, before the first image is read."),
-        rule=_("Must be above 0: finding directions reads every image, got {got}."),
+        help=_("Charged once, before the first image is read."),
+        rule=_("Must be above 0, got {got}."),
         charged=True,
     )
 
@@ -150,7 +147,7 @@ class PrincipalDirections(ReadsImages):
 
         return Finding(
             event,
-            purpose=as_message("find principal directions of the images"),
-            no_pool=_("There is no pool to find principal directions in."),
+            purpose="find principal directions of the images",
+            no_pool=_("There is no pool."),
             release=release,
         )

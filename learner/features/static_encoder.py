@@ -107,7 +107,8 @@ class StaticEncoder(TextFeaturizer):
         }
 
     def attachments(self) -> dict[str, bytes]:
-        table = {ENCODER: TABLES[self.table].read_bytes(), ENCODER_LICENCE: (WEIGHTS / "README.md").read_bytes()}
+        licence = b"\n".join((WEIGHTS / name).read_bytes() for name in ("README.md", "WORDNET-LICENSE.txt"))
+        table = {ENCODER: TABLES[self.table].read_bytes(), ENCODER_LICENCE: licence}
         return table | super().attachments()
 
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
@@ -136,7 +137,7 @@ def public_statistics(table: str) -> tuple[NDArray[np.float64], NDArray[np.float
 @dataclass(frozen=True)
 class StaticTable(FeaturesChoice):
     name: ClassVar[str] = "static_encoder"
-    label: ClassVar[str] = _("a public sentence encoder that ships with the site")
+    label: ClassVar[str] = _("a public sentence encoder")
     sound: ClassVar[Sound] = Sound(data_kinds=("text",), why_not=dict.fromkeys(("table", "image"), READS_TEXTS_ALONE))
 
     text_columns: int = parameter(
@@ -145,7 +146,7 @@ class StaticTable(FeaturesChoice):
         at_most=MOST_COLUMNS,
         data_kinds=("text",),
         label=_("Columns of the sentence encoder"),
-        help=_("The first say most. Fewer mean less noise, more tell classes apart better."),
+        help=_("Fewer mean less noise; more separate classes better."),
     )
 
     def featurizer(self, shape: RecordShape) -> Featurizer:

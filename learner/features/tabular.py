@@ -66,9 +66,6 @@ class TabularFeaturizer(Featurizer):
     def raw_rows(
         self, batch: pa.RecordBatch | pa.Table | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
     ) -> NDArray[np.float64]:
-        """Return scaled rows, shape (n, dimension), for a table or a list of records.
-
-        A column that the batch does not have is missing in every row.
-        """
+        """Return scaled rows, shape (n, dimension), for a table or a list of records; absent columns are missing."""
         rows = list(Table(self.columns, self.norm_bound, self.row_scaling).raw_rows(batch))
         return np.concatenate(rows) if rows else np.empty((0, self.dimension))

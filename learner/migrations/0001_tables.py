@@ -204,6 +204,7 @@ class Migration(FirstMigration):
                 ),
                 ("attempt", models.PositiveSmallIntegerField(default=0)),
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("sent_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "block",
                     models.PositiveSmallIntegerField(blank=True, help_text="Which secret block, from 1.", null=True),
@@ -453,6 +454,7 @@ class Migration(FirstMigration):
                 ),
                 ("attempt", models.PositiveSmallIntegerField(default=0)),
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("sent_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "stream_batches",
                     models.PositiveIntegerField(
@@ -947,6 +949,7 @@ class Migration(FirstMigration):
                 ),
                 ("attempt", models.PositiveSmallIntegerField(default=0)),
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("sent_at", models.DateTimeField(blank=True, null=True)),
                 ("error", privacy.message_fields.MessageField(blank=True, default=str)),
                 ("started_at", models.DateTimeField(blank=True, help_text="When the newest attempt began.", null=True)),
                 (
@@ -965,11 +968,19 @@ class Migration(FirstMigration):
                             ("whole", "the whole pool"),
                             ("upload", "by upload"),
                             ("month", "by month of the upload"),
+                            ("column", "by a declared column"),
+                            ("confidence", "right answers, to abstain below a threshold"),
                         ],
                         max_length=10,
                     ),
                 ),
-                ("groups", models.JSONField(help_text="Name and uploads of each group; they share no upload.")),
+                (
+                    "column",
+                    models.CharField(
+                        blank=True, help_text="Declared column whose categories are groups.", max_length=200
+                    ),
+                ),
+                ("groups", models.JSONField(help_text="Name and uploads of each group; no record is in two.")),
                 ("rate", models.FloatField(help_text="Public rate of the secret block.")),
                 (
                     "accuracy",
@@ -1033,6 +1044,18 @@ class Migration(FirstMigration):
                         condition=models.Q(("state__in", ("waiting", "running"))),
                         fields=("project",),
                         name="learner_shares_one_open",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("grouping", "column"), ("column", ""), _connector="XOR"),
+                        name="learner_shares_column",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("grouping", "confidence"), _negated=True),
+                            ("release__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="learner_shares_of_a_release",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

@@ -3,19 +3,18 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.utils.translation import gettext_lazy as _
 
 
 class AnswerSeries(models.Model):
     project = models.OneToOneField("annotation.Project", models.CASCADE, related_name="answer_series")
-    attempt = models.PositiveSmallIntegerField(default=1, help_text=_("Which attempt to pay for them."))
+    attempt = models.PositiveSmallIntegerField(default=1, help_text="Which attempt to pay for them.")
     entry = models.OneToOneField(
         "privacy.LedgerEntry",
         models.PROTECT,
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("The committed entry that pays for all of them; nothing is said before there is one."),
+        help_text="The committed entry that pays for all of them; nothing is said before there is one.",
     )
 
     class Meta:
@@ -26,14 +25,14 @@ class AnswerSeries(models.Model):
 
 
 class RandomizedLabel(models.Model):
-    """What was said at random of what a question's answers agree on: all that anybody outside learns of them, ever."""
+    """Randomised responses to a question's consensus: all that anybody outside ever learns of it."""
 
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="+", db_index=False)
     query = models.ForeignKey("annotation.Query", models.PROTECT, related_name="randomized_labels", db_index=False)
-    number = models.PositiveSmallIntegerField(help_text=_("Which response to the question, from 1."))
-    answers = models.PositiveSmallIntegerField(help_text=_("How many answers the question had by then."))
-    said = models.PositiveSmallIntegerField(help_text=_("The class that was said."))
-    kept = ArrayField(models.PositiveSmallIntegerField(), help_text=_("The classes that could have been said; public."))
+    number = models.PositiveSmallIntegerField(help_text="Which response to the question, from 1.")
+    answers = models.PositiveSmallIntegerField(help_text="How many answers the question had by then.")
+    said = models.PositiveSmallIntegerField(help_text="The class that was said.")
+    kept = ArrayField(models.PositiveSmallIntegerField(), help_text="The classes that could have been said; public.")
     entry = models.ForeignKey("privacy.LedgerEntry", models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(auto_now_add=True)
 

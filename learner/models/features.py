@@ -1,7 +1,6 @@
 """Files of feature vectors and of the directions they are projected on."""
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, Project
 
@@ -13,7 +12,7 @@ class FeatureMatrix(models.Model):
     sha256 = models.CharField(max_length=64)
     rows = models.BigIntegerField()
     dimension = models.PositiveIntegerField()
-    emptied = models.BigIntegerField(default=0, help_text=_("Rows that are zero because their slots are empty."))
+    emptied = models.BigIntegerField(default=0, help_text="Rows that are zero because their slots are empty.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -25,10 +24,10 @@ class FeatureMatrix(models.Model):
 
 
 class FeatureProjection(models.Model):
-    """What a project's features need found in its pool, as principal directions: paid once, part of every release."""
+    """Principal directions found in a project's pool: paid once, part of every release."""
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="feature_projection")
-    components = models.JSONField(help_text=_("Released directions, one row each."))
+    components = models.JSONField(help_text="Released directions, one row each.")
     entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -7,7 +7,7 @@ from annotation.models.imports import OpeningDraft
 
 
 class PlanSimulation(models.Model):
-    """What a setup gave; equal setups share one, except on the public file of one project or draft."""
+    """Result of a simulated setup; equal setups share one, except on the public file of one project or draft."""
 
     fingerprint = models.CharField(max_length=64, unique=True)
     setup = models.JSONField()

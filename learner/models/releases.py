@@ -24,13 +24,13 @@ class ModelRelease(models.Model):
     training_run = models.OneToOneField(TrainingRun, models.PROTECT, related_name="release")
     state = models.CharField(max_length=10, choices=ReleaseState.choices, default=ReleaseState.CANDIDATE)
     estimator = models.CharField(max_length=60)
-    event = models.JSONField(help_text=_("The accountant's event of the training."))
-    weights = models.JSONField(help_text=_("Released coefficients, as in weights.json."))
-    features = models.JSONField(help_text=_("The featuriser, complete."))
+    event = models.JSONField(help_text="The accountant's event of the training.")
+    weights = models.JSONField(help_text="Released coefficients, as in weights.json.")
+    features = models.JSONField(help_text="The featuriser, complete.")
     folder = models.CharField(max_length=300)
-    digests = models.JSONField(help_text=_("SHA-256 of each file."))
+    digests = models.JSONField(help_text="SHA-256 of each file.")
     guarantee = models.JSONField(
-        help_text=_("Limits of the accounts as the card prints them, and what was spent when released.")
+        help_text="Limits of the accounts as the card prints them, and what was spent when released."
     )
     entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
     lineage = models.ManyToManyField("privacy.LedgerEntry", related_name="releases")
@@ -43,8 +43,8 @@ class ModelRelease(models.Model):
     )
     held_back = MessageField(blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
-    configuration = models.JSONField(default=dict, help_text=_("The project's settings at the time."))
-    environment = models.JSONField(default=dict, help_text=_("Versions of the code and of the libraries."))
+    configuration = models.JSONField(default=dict, help_text="The project's settings at the time.")
+    environment = models.JSONField(default=dict, help_text="Versions of the code and of the libraries.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -89,7 +89,7 @@ class ChannelMove(models.Model):
     channel = models.CharField(max_length=30)
     release = models.ForeignKey(ModelRelease, models.PROTECT, related_name="+")
     reason = models.CharField(max_length=300)
-    rolled_back = models.BooleanField(default=False, help_text=_("Back to an earlier version, which the program says."))
+    rolled_back = models.BooleanField(default=False, help_text="Back to an earlier version, which the program says.")
     moved_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -108,7 +108,7 @@ class ChannelMove(models.Model):
 
 
 class PrintedLimit(models.Model):
-    """What the card of a release says an account's limit is; while it is offered, the account allows no more."""
+    """Account limit on the card of a release; while it is offered, the account allows no more."""
 
     release = models.ForeignKey(ModelRelease, models.PROTECT, related_name="printed_limits", db_index=False)
     account = models.ForeignKey("privacy.BudgetAccount", models.PROTECT, related_name="+")
@@ -142,10 +142,10 @@ class Evaluation(models.Model):
     examples = models.PositiveIntegerField()
     correct = models.PositiveIntegerField()
     constant_correct = models.PositiveIntegerField(
-        default=0, help_text=_("How often the likeliest class alone would have been right.")
+        default=0, help_text="How often the likeliest class alone would have been right."
     )
     described_correct = models.PositiveIntegerField(
-        null=True, blank=True, help_text=_("How often the words about the classes alone would have been right.")
+        null=True, blank=True, help_text="How often the words about the classes alone would have been right."
     )
     # Macro-F1, calibration and confusion with their intervals, as `learner.releases.evaluation` gives them.
     measures = models.JSONField(default=dict, blank=True)
@@ -166,14 +166,14 @@ class Evaluation(models.Model):
 
 
 class StoppingAdvice(models.Model):
-    """Whether more answers still help, as a version and those before it show on what passed the gate."""
+    """Advice whether more answers still help, from this version and those before on what passed the gate."""
 
     release = models.OneToOneField(ModelRelease, models.CASCADE, related_name="stopping_advice")
-    models_compared = models.PositiveSmallIntegerField(help_text=_("How many versions were compared, this one last."))
-    agreement = models.FloatField(help_text=_("Smallest Cohen's kappa between neighbours among them."))
-    threshold = models.FloatField(help_text=_("The kappa from which on more answers no longer help."))
-    moved = models.FloatField(help_text=_("Share of all that was said that the version before reads otherwise."))
-    stop = models.BooleanField(help_text=_("Whether more answers no longer help."))
+    models_compared = models.PositiveSmallIntegerField(help_text="How many versions were compared, this one last.")
+    agreement = models.FloatField(help_text="Smallest Cohen's kappa between neighbours among them.")
+    threshold = models.FloatField(help_text="The kappa from which on more answers no longer help.")
+    moved = models.FloatField(help_text="Share of all that was said that the version before reads otherwise.")
+    stop = models.BooleanField(help_text="Whether more answers no longer help.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

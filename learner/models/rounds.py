@@ -5,7 +5,6 @@ from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Mod
 from django.db.models.lookups import Exact, LessThanOrEqual
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.models import Dataset, LeasedWork, Project, Selection
@@ -25,13 +24,13 @@ class Round(LeasedWork):
     committed_entry = models.OneToOneField(
         "privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+"
     )
-    block = models.PositiveSmallIntegerField(null=True, blank=True, help_text=_("Which secret block, from 1."))
-    closes_at = models.DateTimeField(null=True, blank=True, help_text=_("When a secret block is trained on."))
-    requested = models.PositiveIntegerField(help_text=_("Questions wanted; of a secret block, records in the pool."))
+    block = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Which secret block, from 1.")
+    closes_at = models.DateTimeField(null=True, blank=True, help_text="When a secret block is trained on.")
+    requested = models.PositiveIntegerField(help_text="Questions wanted; of a secret block, records in the pool.")
     selected = models.PositiveIntegerField(null=True, blank=True)
     progress_done = models.PositiveIntegerField(db_default=0)
     progress_total = models.PositiveIntegerField(null=True, blank=True)
-    message = MessageField(blank=True, help_text=_("What the attempt does now."))
+    message = MessageField(blank=True, help_text="What the attempt does now.")
 
     class Meta:
         constraints = (
@@ -84,7 +83,7 @@ class SecretDraw(models.Model):
 
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="secret_draws")
     first_row = models.BigIntegerField(default=0)
-    blocks = models.BinaryField(help_text=_("One byte for each row: its block from 1, or 0."))
+    blocks = models.BinaryField(help_text="One byte for each row: its block from 1, or 0.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -15,6 +15,8 @@ class Grouping(models.TextChoices):
     WHOLE = "whole", _("the whole pool")
     UPLOAD = "upload", _("by upload")
     MONTH = "month", _("by month of the upload")
+    COLUMN = "column", _("by a declared column")
+    CONFIDENCE = "confidence", _("right answers, to abstain below a threshold")
 
 
 class SharesReport(LeasedWork):
@@ -25,17 +27,18 @@ class SharesReport(LeasedWork):
     number = models.PositiveIntegerField()
     block = models.ForeignKey(Round, models.PROTECT, related_name="+")
     release = models.ForeignKey(ModelRelease, models.PROTECT, null=True, blank=True, related_name="+")
-    classes = models.JSONField(help_text=_("Names, as they were learned."))
+    classes = models.JSONField(help_text="Names, as they were learned.")
     grouping = models.CharField(max_length=10, choices=Grouping.choices)
-    groups = models.JSONField(help_text=_("Name and uploads of each group; they share no upload."))
-    rate = models.FloatField(help_text=_("Public rate of the secret block."))
-    accuracy = models.FloatField(null=True, help_text=_("Public guess of the model's; empty for labels alone."))
-    events = models.JSONField(help_text=_("Events of counts on the sample and, with a model, over the pool."))
+    column = models.CharField(max_length=200, blank=True, help_text="Declared column whose categories are groups.")
+    groups = models.JSONField(help_text="Name and uploads of each group; no record is in two.")
+    rate = models.FloatField(help_text="Public rate of the secret block.")
+    accuracy = models.FloatField(null=True, help_text="Public guess of the model's; empty for labels alone.")
+    events = models.JSONField(help_text="Events of counts on the sample and, with a model, over the pool.")
     reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+")
     committed_entry = models.OneToOneField(
         "privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+"
     )
-    counts = models.JSONField(null=True, blank=True, help_text=_("Noisy counts of each event."))
+    counts = models.JSONField(null=True, blank=True, help_text="Noisy counts of each event.")
     asked_by = models.CharField(max_length=150)
 
     class Meta:
@@ -43,6 +46,10 @@ class SharesReport(LeasedWork):
             models.UniqueConstraint(fields=("project", "number"), name="learner_shares_number"),
             models.UniqueConstraint(
                 fields=("project",), condition=Q(state__in=("waiting", "running")), name="learner_shares_one_open"
+            ),
+            models.CheckConstraint(name="learner_shares_column", condition=Q(grouping="column") ^ Q(column="")),
+            models.CheckConstraint(
+                name="learner_shares_of_a_release", condition=~Q(grouping="confidence") | Q(release__isnull=False)
             ),
             models.CheckConstraint(
                 name="learner_shares_paid",

@@ -2,7 +2,6 @@
 
 from django.db import models
 from django.db.models import F, Q
-from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Project
 
@@ -11,21 +10,21 @@ class Stream(models.Model):
     """Where a stream stands: every record before `next_slot` was examined, once. Whoever moves it on locks this row."""
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="stream")
-    attempt = models.PositiveSmallIntegerField(default=1, help_text=_("Which attempt to pay for the stream."))
+    attempt = models.PositiveSmallIntegerField(default=1, help_text="Which attempt to pay for the stream.")
     entry = models.OneToOneField(
         "privacy.LedgerEntry",
         models.PROTECT,
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("The committed entry that pays for all of it; nothing is examined before there is one."),
+        help_text="The committed entry that pays for all of it; nothing is examined before there is one.",
     )
     next_slot = models.BigIntegerField(default=0)
     batches_closed = models.PositiveIntegerField(default=0)
-    open_slots = models.JSONField(default=list, help_text=_("Selected slots of the batch that is still open."))
-    batches_used = models.PositiveIntegerField(default=0, help_text=_("Batches that made their update."))
-    batches_released = models.PositiveIntegerField(default=0, help_text=_("Batches the newest release learned from."))
-    learner_state = models.JSONField(null=True, blank=True, help_text=_("Weights after the last update."))
+    open_slots = models.JSONField(default=list, help_text="Selected slots of the batch that is still open.")
+    batches_used = models.PositiveIntegerField(default=0, help_text="Batches that made their update.")
+    batches_released = models.PositiveIntegerField(default=0, help_text="Batches the newest release learned from.")
+    learner_state = models.JSONField(null=True, blank=True, help_text="Weights after the last update.")
 
     class Meta:
         constraints = (
@@ -44,13 +43,13 @@ class Stream(models.Model):
 
 
 class StreamBatch(models.Model):
-    """What one update learns from: the questions whose `round_number` is its number."""
+    """Input of one update: the questions whose `round_number` is its number."""
 
     stream = models.ForeignKey(Stream, models.CASCADE, related_name="batches", db_index=False)
     number = models.PositiveIntegerField()
-    end = models.BigIntegerField(help_text=_("The first slot after it."))
-    questions = models.PositiveIntegerField(help_text=_("Records selected; secret where windows are hidden."))
-    closes_at = models.DateTimeField(help_text=_("When its update is made, whatever is answered."))
+    end = models.BigIntegerField(help_text="The first slot after it.")
+    questions = models.PositiveIntegerField(help_text="Records selected; secret where windows are hidden.")
+    closes_at = models.DateTimeField(help_text="When its update is made, whatever is answered.")
 
     class Meta:
         verbose_name_plural = "stream batches"

@@ -1,7 +1,6 @@
 """Table of noisy sums: blocks of secret samples are disjoint, so the next one adds its own to them."""
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
 
 
 class ReleasedSums(models.Model):
@@ -9,10 +8,10 @@ class ReleasedSums(models.Model):
 
     run = models.OneToOneField("learner.TrainingRun", models.CASCADE, related_name="sums")
     entry = models.OneToOneField(
-        "privacy.LedgerEntry", models.PROTECT, related_name="+", help_text=_("What paid for the newest block of them.")
+        "privacy.LedgerEntry", models.PROTECT, related_name="+", help_text="What paid for the newest block of them."
     )
-    shape = models.CharField(max_length=64, help_text=_("Digest of features, classes and the constant column."))
-    moments = models.BinaryField(null=True, help_text=_("Numbers of eight bytes, row by row; none for class sums."))
+    shape = models.CharField(max_length=64, help_text="Digest of features, classes and the constant column.")
+    moments = models.BinaryField(null=True, help_text="Numbers of eight bytes, row by row; none for class sums.")
     class_sums = models.BinaryField()
     dimension = models.PositiveIntegerField()
     moment_variance = models.FloatField()

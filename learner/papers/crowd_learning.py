@@ -19,7 +19,7 @@ NAMES = ("other", "money")
 
 
 class Crowd:
-    """What is known of one log once its texts are features; everything after the gate reads gate output only.
+    """Features of one log; everything after the gate reads gate output only.
 
     Labelling protects nobody here and the classifier is not private: downstream of the gate both are free.
     """

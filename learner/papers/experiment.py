@@ -139,7 +139,7 @@ class Experiment(ABC):
 
     @property
     def digest(self) -> str:
-        """What a kept result must have in common with this experiment to be used again."""
+        """Fields a kept result must share with this experiment to be used again."""
         return settings_digest(self.name, self.version, self.settings, self.seeds)
 
 

@@ -14,9 +14,7 @@ LARGEST_EPSILON = 40.0
 
 
 def epsilon_at(k: int, rate: float, delta: float) -> float:
-    """Return the smallest epsilon at which the gate's exact delta is at most `delta`, upwards to three decimals, or
-    infinity.
-    """
+    """Return the smallest epsilon, up to three decimals, at which the gate's exact delta is at most `delta`."""
     low, high = 1e-4, LARGEST_EPSILON
     if float(gate_delta(k, rate, high)) > delta:
         return math.inf

@@ -61,9 +61,9 @@ def run_seeds(seed: int, runs: int) -> list[int]:
     return [1_000 * seed + place for place in range(runs)]
 
 
-def spaced(steps: int, count: int = 30) -> list[int]:
+def spaced(steps: int) -> list[int]:
     """Return increasing checkpoints up to `steps`, close together at the start."""
-    return sorted({int(step) for step in np.geomspace(max(10, steps // 200), steps, count).round()} | {steps // 4})
+    return sorted({int(step) for step in np.geomspace(max(10, steps // 200), steps, 30).round()} | {steps // 4})
 
 
 def curves_of(runs: Runs, names: Sequence[str]) -> Json:

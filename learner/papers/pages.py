@@ -1,6 +1,5 @@
 """Write one page a paper, and an index, from the kept JSON results."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,10 +10,7 @@ INDEX = "README.md"
 # What follows this line of the index is written by hand.
 BY_HAND = "\n## Tried and removed\n"
 ANSWER = {True: "yes", False: "no", None: "not decided"}
-HALVES = (
-    "is yes or no only where the whole interval of four standard errors says so. It is not decided otherwise. The "
-    "column of halves says how each half of the seeds answers alone."
-)
+DECIDED = "An answer is yes or no only where the whole interval of four standard errors says so."
 
 
 def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
@@ -24,7 +20,7 @@ def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
     if shared:
         lines += [f"Made with {min(libraries)}.", ""]
     if any("halves" in kept for kept in results.values()):
-        lines += [f"Where the halves of the seeds are judged too, an answer {HALVES}", ""]
+        lines += [DECIDED, ""]
     if paper.unsound:
         lines += ["Run here as published, without the guarantee it claims, and impossible to choose in a project:", ""]
         lines += [f"- {text}" for text in paper.unsound] + [""]
@@ -71,24 +67,17 @@ def _section(experiment: Experiment, kept: Json, folder: Path, libraries: str) -
     costs = experiment.costs(result)
     if costs:
         lines += ["What the sound version costs:", ""] + [f"- {cost}" for cost in costs] + [""]
-    settings = json.dumps(kept["settings"], sort_keys=True)
     lines += [
-        f"Settings: `{settings}`",
-        "",
         f"Seeds {_range(kept['seeds'])}; {kept['runs']} runs; {kept['date']}; {kept['seconds']:.0f} s of processor"
-        f"{libraries}. "
-        f"[Figures as JSON]({folder.name}/{experiment.name}.json)",
+        f"{libraries}. [Settings and figures]({folder.name}/{experiment.name}.json)",
         "",
     ]
     return lines
 
 
 def _claims(claims: Sequence[Json]) -> list[str]:
-    halved = any("halves" in row for row in claims)
-    lines = [f"| claim | our figure | holds |{' halves |' * halved} rule |", "|" + "---|" * (4 + halved)]
-    for row in claims:
-        halves = f" {', '.join(ANSWER[half] for half in row['halves'])} |" if halved else ""
-        lines.append(f"| {row['claim']} | {row['ours']} | {ANSWER[row['holds']]} |{halves} {row['rule']} |")
+    lines = ["| claim | our figure | holds | rule |", "|" + "---|" * 4]
+    lines += [f"| {row['claim']} | {row['ours']} | {ANSWER[row['holds']]} | {row['rule']} |" for row in claims]
     return [*lines, ""]
 
 

@@ -37,7 +37,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What happened: test errors and labels bought at each checkpoint, shape (designs, runs, checkpoints)."""
+    """Test errors and labels bought at each checkpoint, shape (designs, runs, checkpoints)."""
 
     iterations: NDArray[np.int64]
     errors: Array

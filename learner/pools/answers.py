@@ -20,7 +20,6 @@ from privacy.accounting.event import Event
 from privacy.accounting.events import PostProcessingEvent
 from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
-from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def next_event(project: Project) -> Event | None:
     event = answers_event_of(project)
     if event is None or series_entry(project) is None:
         return event
-    return PostProcessingEvent(operation=as_message("training on randomised answers"))
+    return PostProcessingEvent(operation="training on randomised answers")
 
 
 def unsaid_questions(project: Project) -> QuerySet[Query]:

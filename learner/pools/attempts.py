@@ -101,7 +101,7 @@ def attempt_subject(row: Paying) -> str:
 
 
 class ChargedEnding(attempts.Ending):
-    """What an attempt reserved is charged when it ends without an output: it may have read private rows."""
+    """Charge what an attempt reserved when it ends without an output: it may have read private rows."""
 
     maximum = MAX_ATTEMPTS
     refusals = (PrivacyError, LearnerError, WorkCancelled)
@@ -111,7 +111,7 @@ class ChargedEnding(attempts.Ending):
         _charge_open(row, attempts=range(1, row.attempt))
 
     def killed_words(self, row: LeasedWork) -> str:
-        return as_message("Given up: {attempts} attempts ended without a result.", attempts=self.maximum)
+        return as_message("Stopped after {attempts} attempts without a result.", attempts=self.maximum)
 
     def give_up(self, row: LeasedWork, reason: str) -> None:
         assert isinstance(row, Paying)

@@ -20,26 +20,24 @@ class ClassWords(Choice):
 
     kind: ClassVar[Kind] = Kind.CLASSES
     name: ClassVar[str] = "class_words"
-    label: ClassVar[str] = _("words about the classes")
+    label: ClassVar[str] = _("class descriptions")
     sound: ClassVar[Sound] = Sound()
     # Public words, so another sentence changes no price and no promise.
     stays: ClassVar[bool] = False
 
     class_descriptions: tuple[str, ...] = parameter(
         (),
-        label=_("What belongs to each class"),
+        label=_("Class descriptions"),
         help=_(
-            "For texts, one line each: a class, a colon and a sentence or an example phrase. Alternatives stand in "
-            "braces with strokes between them. A few lines for each class are often worth more than a hundred answers, "
-            "and cost nothing. Annotators read them beside the class, those in quotation marks as examples. "
-            "They are public: write them without looking at the records."
+            "One line each: class, colon, public sentence or example. A few per class "
+            "can replace a hundred answers, for free."
         ),
     )
 
     words_source: str = parameter(
         "",
-        label=_("Who wrote the words about the classes"),
-        help=_("Such as: drafted by a language model, edited by the task's owner. The card of each model says so."),
+        label=_("Authors of the class descriptions"),
+        help=_("Printed on model cards, such as: drafted by a model, edited by Ada."),
     )
 
     def event(self, *args: Any, **circumstances: Any) -> None:
@@ -58,7 +56,7 @@ class ClassWords(Choice):
         known = {class_key(str(name)): True for name in settings.get("classes", ())}
         for number, line in enumerate(lines, start=1):
             if not all(split_line(line, known)):
-                rule = as_message("Line {number} must be a class, a colon and words about it.", number=number)
+                rule = as_message("Line {number} must be a class, a colon and a text.", number=number)
                 return {"class_descriptions": rule}
         return {}
 

@@ -1,9 +1,10 @@
 """Settings of a project as the learner reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, cast
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
@@ -12,7 +13,7 @@ from annotation.choices.policies import BatchPolicy, policy_choice_of
 from annotation.choices.randomizers import ANNOTATOR, answers_unit, chosen_randomizer
 from annotation.choices.rules import FoundInPool
 from annotation.models import DataKind, Dataset, DatasetRole, Project, Selection
-from annotation.questions.selectors import counting_places
+from annotation.questions.selectors import counting_places, marks_spans
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.descriptions import ClassDescription
@@ -21,8 +22,9 @@ from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.version_zero import enough_examples
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, Finding, RecordShape
+from learner.features.span_tables import SpanWords
 from learner.linear_model import LinearModel
-from learner.models import FeatureProjection
+from learner.models import FeatureProjection, ModelRelease
 from learner.pools.class_words import descriptions_of
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice, strategy_behind
 from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
@@ -32,7 +34,7 @@ from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent, S
 from privacy.choices import Kind, Parameter
 from privacy.ledger.models import AccountUnit, Filter
 from privacy.mechanisms.randomized_response import mechanism_of
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 
 def learned_classes(project: Project) -> tuple[str, ...]:
@@ -54,7 +56,18 @@ def places_of_model(project: Project, names: Sequence[str]) -> NDArray[np.int64]
     if not counting_places(project):
         return np.arange(len(names), dtype=np.int64)
     known = {str(name): place for place, name in enumerate(project.classes)}
-    return counted_places(project, np.array([known[name] for name in names], dtype=np.int64))
+    now = [project.renamed_classes.get(name, name) for name in names]
+    return counted_places(project, np.array([known[name] for name in now], dtype=np.int64))
+
+
+def models_of_classes(
+    releases: QuerySet[ModelRelease], project: Project, classes: Sequence[str]
+) -> Iterator[tuple[ModelRelease, LinearModel]]:
+    """Yield those releases, newest first, whose classes are these, whatever they were called then."""
+    for release in releases.order_by("-version").iterator(chunk_size=10):
+        model = LinearModel.from_json(release.weights).renamed(project.renamed_classes)
+        if model.classes == tuple(classes):
+            yield release, model
 
 
 DEFAULT_NORMALIZER = "L1"
@@ -64,7 +77,7 @@ STARTS = (DatasetRole.PUBLIC_START, DatasetRole.CHARGED_START)
 def features_choice_of(project: Project) -> FeaturesChoice:
     choice = chosen_of(Kind.FEATURES, project.settings)
     if choice is None:
-        raise UnknownChoice(as_message("No features are called {got}.", got=project.features))
+        raise UnknownChoice(in_english("No features are called {got}.", got=project.features))
     return cast(FeaturesChoice, choice.of(project.settings))
 
 
@@ -82,6 +95,8 @@ def record_shape_of(project: Project) -> RecordShape:
 
 def featurizer_of(project: Project) -> Featurizer:
     choice, shape = features_choice_of(project), record_shape_of(project)
+    if marks_spans(project):
+        return SpanWords(normalizer=shape.normalizer)
     if isinstance(choice, FoundInPool):
         projection = FeatureProjection.objects.filter(project=project).first()
         if projection is not None:
@@ -102,7 +117,7 @@ def finding_of(project: Project) -> Finding | None:
 def estimator_choice_of(project: Project) -> EstimatorChoice:
     choice = chosen_of(Kind.ESTIMATOR, project.settings)
     if choice is None or not issubclass(choice, EstimatorChoice):
-        raise UnknownChoice(as_message("No estimator is called {got}.", got=project.estimator))
+        raise UnknownChoice(in_english("No estimator is called {got}.", got=project.estimator))
     return choice.of(project.settings)
 
 
@@ -125,17 +140,13 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
 def release_estimator_of(
     project: Project, featurizer: Featurizer, *, later: bool, prior: LinearModel | None = None
 ) -> PrivateEstimator:
-    """Return the estimator of one release, unfitted, with its pick wherever the release can start from a model.
-
-    `later` says whether a release came before.
-    """
+    """Return the estimator of one release, unfitted, with its pick where a release came before (`later`)."""
     estimator = estimator_of(project, featurizer, prior=prior)
     starts = later or _leans_on_words(project, featurizer)
     starts = starts or Dataset.objects.filter(project=project, role__in=STARTS).exists()
-    # No event prices how another answer to a public question moves the counts.
-    if not starts or not estimator_choice_of(project).picks or charges_answers(project):
+    if not starts or not estimator_choice_of(project).picks:
         return estimator
-    return PickedFit(estimator)
+    return PickedFit(estimator, of_answers=charges_answers(project))
 
 
 def _leans_on_words(project: Project, featurizer: Featurizer) -> bool:
@@ -199,7 +210,7 @@ def charged_event(project: Project, training: Event) -> Event:
 def strategy_choice_of(project: Project, name: str = "") -> StrategyChoice:
     choice = CATALOGUE.find(Kind.STRATEGY, name or project.selection)
     if choice is None:
-        raise UnknownChoice(as_message("No selection is called {got}.", got=name or project.selection))
+        raise UnknownChoice(in_english("No selection is called {got}.", got=name or project.selection))
     return cast(StrategyChoice, choice.of(project.settings))
 
 

@@ -47,7 +47,6 @@ from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.wording import as_message
 
 NUMBER_BYTES = 4
 # Weights, card and code of a release, with room to spare.
@@ -93,10 +92,7 @@ LOCK = 7_301
 
 
 def ensure_projection(project: Project) -> None:
-    """Find what the project's features need and do not have yet, on the pool as it is now.
-
-    What an attempt that died had reserved is charged, and the next one reserves anew; later uploads read it for free.
-    """
+    """Find what the project's features need on the pool as it is now; what a dead attempt had reserved is charged."""
     finding = finding_of(project)
     if finding is None or FeatureProjection.objects.filter(project=project).exists():
         return
@@ -180,9 +176,7 @@ def _in_row_order(dataset: Dataset, field: str | Cast, *, blank: Any, some: rang
     rows = wanted.order_by("row_number").values_list("row_number", field, "emptied")
     for expected, (row_number, value, emptied) in enumerate(rows.iterator(chunk_size=BATCH_ROWS), start=first):
         if row_number != expected:
-            raise ArtifactCorrupt(
-                as_message("dataset {pk} has no record for row {expected}", pk=dataset.pk, expected=expected)
-            )
+            raise ArtifactCorrupt(f"dataset {dataset.pk} has no record for row {expected}")
         yield blank if emptied else value
 
 

@@ -15,19 +15,19 @@ def attempt_key(
     return uuid5(NAMESPACE_URL, f"dpal:{row._meta.model_name}:{row.pk}:{attempt}:{part}")
 
 
-CHOOSE_QUESTIONS: Final = as_message("choose the questions of a round")
+CHOOSE_QUESTIONS: Final = "choose the questions of a round"
 
 
-CHOOSE_BLOCK: Final = as_message("choose a block of questions in secret")
+CHOOSE_BLOCK: Final = "choose a block of questions in secret"
 
 
-SUGGEST_CLASSES: Final = as_message("suggest the classes that a version finds likely")
+SUGGEST_CLASSES: Final = "suggest the classes that a version finds likely"
 
 
-TRAIN_VERSION: Final = as_message("train a version of the model")
+TRAIN_VERSION: Final = "train a version of the model"
 
 
-TRAIN_ON_GATE_OUTPUT: Final = as_message("train a version of the model on gate output")
+TRAIN_ON_GATE_OUTPUT: Final = "train a version of the model on gate output"
 
 
 RUN_ROUND_TASK: Final = "learner.tasks.run_round_task"

@@ -95,9 +95,7 @@ def more_answers(project: Project, newest: ModelRelease | None) -> MoreAnswers |
     if advice is None:
         needed = StabilizedPredictions().comparisons + 1
         return MoreAnswers(
-            as_message(
-                "From {versions} comparable versions on it is said here whether more answers help.", versions=needed
-            ),
+            as_message("Needs {versions} comparable versions.", versions=needed),
             None,
             may_pause,
         )
@@ -112,15 +110,15 @@ def advice_of(release: ModelRelease) -> StoppingAdvice | None:
 def stopping_sentence(advice: StoppingAdvice, release: ModelRelease) -> Message:
     if advice.stop:
         return as_message(
-            "More answers no longer help: the last {models} versions read what passed the gate alike (Cohen's kappa "
-            "{agreement:.3f}, {threshold:.3g} is enough).",
+            "More answers no longer help: the last {models} versions agree (Cohen's "
+            "kappa {agreement:.3f} of {threshold:.3g}).",
             models=advice.models_compared,
             agreement=advice.agreement,
             threshold=advice.threshold,
         )
     return as_message(
-        "Still improving, by about {moved:.1f} points at most: version {version} reads that share of what was said "
-        "otherwise than the version before it (Cohen's kappa {agreement:.3f}, {threshold:.3g} is wanted).",
+        "Still improving, by at most about {moved:.1f} points in version {version} "
+        "(Cohen's kappa {agreement:.3f} of {threshold:.3g}).",
         moved=PERCENT * advice.moved,
         version=release.version,
         agreement=advice.agreement,

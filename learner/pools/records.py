@@ -1,6 +1,6 @@
 """Records of a pool, and those that secret blocks drew."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ from annotation.models import (
     WorkState,
 )
 from annotation.models.database import integer_table
+from annotation.questions.selectors import marks_spans, spans_of
+from dpal.spans.text import Span
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun, WarmStart
@@ -63,23 +65,15 @@ def _refuse_merging_sums(project: Project) -> None:
     if not labels_in_secret(project) or not TrainingRun.objects.filter(project=project).exists():
         return
     if isinstance(estimator_of(project, featurizer_of(project)), PrivateSums):
-        refuse_broken(
-            {
-                "classes": as_message(
-                    "Noisy sums of secret blocks have a column for each class, and the next block is added to them. "
-                    "Two columns added have twice the noise of the others, for which the model has no proof: after "
-                    "the first training these classes stay apart."
-                )
-            }
-        )
+        refuse_broken({"classes": as_message("With running sums, classes cannot be merged after the first training.")})
 
 
 def _refuse_unknown_start(project: Project, now: Sequence[str]) -> None:
     for stored in WarmStart.objects.filter(dataset__project=project):
         try:
-            LinearModel.from_json(stored.weights).knowing(now)
+            LinearModel.from_json(stored.weights).renamed(project.renamed_classes).knowing(now)
         except ValueError:
-            rule = as_message("The first model was made of labelled examples under this merge, so it stays.")
+            rule = as_message("This merge stays: a model was trained with it.")
             refuse_broken({"classes": rule})
 
 
@@ -93,8 +87,8 @@ def _refuse_another_price(project: Project, before: Sequence[str]) -> None:
         refuse_broken(
             {
                 "classes": as_message(
-                    "The series of secret blocks was paid for with {n} classes, and a training on another number would "
-                    "cost more than it gives a block. A slightly smaller epsilon of one training makes room.",
+                    "The secret blocks are paid for {n} classes; for another number, lower the "
+                    "epsilon of a training slightly.",
                     n=len(before),
                 )
             }
@@ -171,7 +165,7 @@ def unasked_records(project: Project) -> QuerySet[Record]:
 def records_left(project: Project) -> int:
     """Count the records of a trusted project that `open_records` has, without going through the pool."""
     asked = Query.objects.filter(project=project, record__dataset__in=pool_datasets(project)).count()
-    return pool_size(project) - asked
+    return max(0, pool_size(project) - asked)
 
 
 def gate_output(project: Project) -> QuerySet[Query]:
@@ -240,7 +234,19 @@ def labelled_examples(
     asked = agreed.values_list(f"{record}_id", f"{record}__dataset_id", f"{record}__row_number", "choice")
     found = integer_table(asked, columns=4)
     rows = _first_rows(datasets)(found[:, 1]) + found[:, 2]
-    return Examples(found[:, 0], rows, datasets), learned_numbers(project, found[:, 3])
+    # Spans are numbered sets, and types are never merged.
+    numbers = found[:, 3] if marks_spans(project) else learned_numbers(project, found[:, 3])
+    return Examples(found[:, 0], rows, datasets), numbers
+
+
+def texts_with_spans(
+    project: Project, records: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> tuple[list[str], list[tuple[Span, ...]]]:
+    """Return the texts of records and the spans of their answers; what was emptied since is an empty text."""
+    stored = dict(Record.objects.filter(pk__in=records.tolist(), emptied=False).values_list("pk", "text"))
+    known = spans_of(project, numbers.tolist())
+    texts = [stored.get(record) or "" for record in records.tolist()]
+    return texts, [known[number] if text else () for text, number in zip(texts, numbers.tolist(), strict=True)]
 
 
 def gate_examples(project: Project, questions: QuerySet[Query]) -> Examples:
@@ -295,7 +301,7 @@ MAX_FAILED_TRAININGS = 3
 
 @dataclass(frozen=True, slots=True)
 class TrainedOn:
-    """What may be said outside of the records behind a model: the questions asked or, of a secret sample, its law."""
+    """Public facts about the records behind a model: the questions asked or, of a secret sample, its law."""
 
     questions: int | None = None
     pool_size: int | None = None
@@ -391,6 +397,19 @@ def further_reading(project: Project, *, block: int, cells: int, counted: int) -
         return None
     counts = class_counts_event(before.series.epsilons[block - 1], cells=cells, counted=counted)
     return SecretBlockEvent(before.series, counts, block, before.counted)
+
+
+def price_of_readings(project: Project, blocks: Sequence[int], *, trained: Collection[int | None]) -> float | None:
+    """Return the epsilon of one further reading of each block, and of the trainings of those not trained yet."""
+    before = _standing(project)
+    if before is None:
+        return None
+    paid = before.total_epsilon
+    for block in blocks:
+        for _ in range(1 if block in trained else 2):
+            counts = class_counts_event(before.series.epsilons[block - 1], cells=1, counted=1)
+            before = SecretBlockEvent(before.series, counts, block, before.counted)
+    return before.total_epsilon - paid
 
 
 def datasets_of_block(project: Project, block: Round) -> list[Dataset]:

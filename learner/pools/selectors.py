@@ -192,7 +192,7 @@ def lineage_of(release: ModelRelease) -> QuerySet[LedgerEntry]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionCounts:
-    """How many questions of a project are where.
+    """Numbers of a project's questions by state.
 
     `unagreed` holds those that were given up without an agreed answer, disputed ones among them. A question asked again
     is done once more when the further answers are in, so `asked_again` counts it a second time. `done_before` is what
@@ -312,7 +312,7 @@ def start_of(project: Project) -> Dataset | None:
 
 def start_event(project: Project) -> Event:
     if answers.learns_from_questions(project):
-        raise UnsoundCombination("What learns from randomised answers alone takes no private start.")
+        raise UnsoundCombination("Models from randomised answers only take no private start.")
     featurizer = featurizer_of(project)
     return estimator_of(project, featurizer).event_for(featurizer.dimension)
 

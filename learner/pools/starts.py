@@ -11,12 +11,15 @@ from django.db import transaction
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.models import DataKind, Dataset, DatasetRole, Project, Record
 from annotation.models.database import hold_lock
+from annotation.questions.selectors import marks_spans
 from learner.errors import NoVersionZero
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.choice import INTERCEPT_SCALING, ConvexChoice
+from learner.estimators.span_words import span_examples, span_version_zero
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.version_zero import Encode, EncodedWords, version_zero
 from learner.features.base import Featurizer
+from learner.features.span_tables import span_features
 from learner.linear_model import LinearModel
 from learner.models import WarmStart
 from learner.pools import features, selectors
@@ -87,10 +90,7 @@ LOCK = 7_302
 
 
 def train_charged(dataset: Dataset) -> WarmStart:
-    """Return the model of a private start, trained and paid for unless another worker has done so meanwhile.
-
-    What an attempt that died had reserved is charged, and this one reserves anew if the account still can.
-    """
+    """Return the model of a private start, trained and paid for unless another worker has done so meanwhile."""
     with hold_lock(kind=LOCK, number=dataset.pk):
         return WarmStart.objects.filter(dataset=dataset).first() or _train(dataset)
 
@@ -103,7 +103,7 @@ def _train(dataset: Dataset) -> WarmStart:
     reservation = ledger.reserve(
         account=account,
         event=selectors.start_event(dataset.project),
-        purpose=as_message("train the first model on private examples"),
+        purpose="train the first model on private examples",
         key=uuid5(NAMESPACE_URL, f"dpal:start:{dataset.pk}:{attempt}"),
         subject=SUBJECT,
     )
@@ -139,31 +139,39 @@ def _fit(dataset: Dataset, featurizer: Featurizer) -> LinearModel:
     X, classes = np.asarray(features.open_features(dataset)[table[:, 0]]), learned_numbers(project, table[:, 1])
     estimator.fit(X, classes)
     if not estimator.releasable:
-        raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
+        raise SimulationNotReleasable("The noise was seeded, so the model has no guarantee.")
     return LinearModel(estimator.coef_, estimator.intercept_, learned_classes(project), estimator.multiclass)
 
 
 def described_model(project: Project) -> LinearModel | None:
     """Return the model of the words about the project's classes, at epsilon 0; None where there are none."""
+    if marks_spans(project):
+        return described_spans(project)
     descriptions = words_about_classes(project)
     if not descriptions or project.data_kind != DataKind.TEXT:
         return None
     return version_zero(learned_classes(project), descriptions, _encoder_of(project))
 
 
+def described_spans(project: Project) -> LinearModel | None:
+    """Return the model of the example values and sentences of types, at epsilon 0; None where nobody wrote any."""
+    types = learned_classes(project)
+    coef = span_version_zero(types, words_about_classes(project), span_features())
+    return None if coef is None else LinearModel(coef, np.zeros(len(coef)), types, "spans")
+
+
 def why_no_version_zero(project: Project) -> str:
     """Say why a project has no model of words alone; an empty text where it has one."""
     if project.data_kind != DataKind.TEXT:
-        return as_message(
-            "There is no version 0: words about classes are compared with texts, and these records are none."
-        )
+        return as_message("No version 0: it needs texts.")
     if not learned_classes(project):
-        return as_message("There is no version 0: the project names no class yet.")
+        return as_message("No version 0: name the classes first.")
+    if marks_spans(project):
+        if span_examples(learned_classes(project), words_about_classes(project)):
+            return ""
+        return as_message("No version 0: write examples of each type.")
     if not words_about_classes(project) and not featurizer_of(project).knows_words:
-        return as_message(
-            "There is no version 0: nobody wrote about the classes, and to hashed words a name alone means nothing. "
-            "Write a few lines about each class in the settings, or choose an encoder."
-        )
+        return as_message("No version 0: describe each class, or choose a sentence encoder.")
     return ""
 
 
@@ -172,7 +180,8 @@ def version_zero_of(project: Project) -> LinearModel:
     why_not = why_no_version_zero(project)
     if why_not:
         raise NoVersionZero(why_not)
-    return version_zero(learned_classes(project), words_about_classes(project), _encoder_of(project))
+    spans = described_spans(project) if marks_spans(project) else None
+    return spans or version_zero(learned_classes(project), words_about_classes(project), _encoder_of(project))
 
 
 def word_prior(project: Project) -> LinearModel | None:
@@ -183,6 +192,8 @@ def word_prior(project: Project) -> LinearModel | None:
 
 def described_prior(project: Project) -> LinearModel | None:
     """Return what a first training starts from, in the scale of the project's estimator; None where it cannot."""
+    if marks_spans(project):
+        return described_spans(project)
     words = _encoded_words(project)
     return None if words is None else estimator_of(project, featurizer_of(project)).leaning(words)
 

@@ -13,7 +13,7 @@ from privacy.mechanisms.randomness import RandomSource
 
 
 class Examiner(Protocol):
-    """What decides about records: a screen or a secret sample."""
+    """Decision about records: a screen or a secret sample."""
 
     def decide(
         self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
@@ -22,7 +22,7 @@ class Examiner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What became of the records that were handed over."""
+    """Result of handing records over."""
 
     selected: NDArray[np.int64]
     examined: int

@@ -10,7 +10,7 @@ from annotation.people.identity import person_of
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, member_project, project_for, require_scope
 from annotation.work.services.tokens import Scope
-from learner.models import ModelRelease
+from learner.models import ModelRelease, ReleaseState
 from learner.pools import selectors
 from learner.releases import selectors as release_selectors
 from learner.releases.evaluations import Accuracy
@@ -30,7 +30,7 @@ class RetiredOut(Answer, reads=Reads.LEDGER):
     """A version that was taken back."""
 
     version: int
-    state: str
+    state: ReleaseState
     retired_reason: str
 
 
@@ -38,7 +38,7 @@ class CheckedOut(Answer, reads=Reads.MANAGED):
     """A version that is checked again where it was held back; `held_back` is empty until the check is done."""
 
     version: int
-    state: str
+    state: ReleaseState
     held_back: str
 
 
@@ -50,7 +50,7 @@ class EndorsedOut(Answer, reads=Reads.MANAGED):
 
 
 class BesideOut(Answer, reads=Reads.MEASURED):
-    """What stands beside a version's accuracy on the same examples, as in its evaluation."""
+    """References beside a version's accuracy on the same examples, as in its evaluation."""
 
     constant: float
     version_0: float | None
@@ -76,7 +76,7 @@ class ChangeOut(Answer, reads=Reads.MEASURED):
 
 
 class ModelDifferenceOut(Answer, reads=Reads.MEASURED):
-    """What differs between two versions: classes, the accounts' limits and spending, accuracy, settings, libraries.
+    """Differences of two versions: classes, the accounts' limits and spending, accuracy, settings, libraries.
 
     `weights_moved` is the L2 distance between the weights, null where classes or features differ.
     """

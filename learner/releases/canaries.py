@@ -15,11 +15,15 @@ from sklearn.base import clone
 
 from dpal.recompute.sums import NoisySums, released_sums
 from dpal.recompute.transcript import Weights
+from dpal.spans.crf import TRANSITION
+from dpal.spans.features import FEATURE_NORM, FEATURE_STEPS
+from dpal.spans.text import MAX_TOKENS
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.span_crf import PrivateSpanCrf
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.composition import gaussian_delta, gaussian_epsilon
@@ -32,6 +36,7 @@ from privacy.evidence import audit, gaussian_audit, one_by_one
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import RandomSource, SecureRandom, random_source
 from privacy.mechanisms.session import MeasuringSession
+from privacy.mechanisms.span_steps import NoisySpanSteps, TaggedRecords
 
 # What is charged for all canaries together, as epsilon or as a ratio of sensitivity to Gaussian noise.
 LOSS = 2.0
@@ -180,6 +185,36 @@ def steps_stage(estimator: PrivateSoftmaxSteps) -> CanaryStage:
 
 
 @stage_for.register
+def spans_stage(estimator: PrivateSpanCrf) -> CanaryStage:
+    """Give one step texts of one type from end to end, whose gradients are longer than the clip, and weigh the sums."""
+    copy = _copy(estimator, types=("name",), steps=min(estimator.steps, UPDATES_A_TRIAL))
+    event, made = (of._steps_event(copy, copy.epsilon, copy.delta, n_features=1) for of in (PrivateSpanCrf, type(copy)))
+    records = max(1, round(LOSS / event.gaussian_mu()))
+    texts = [
+        TaggedRecords(
+            np.full((MAX_TOKENS * n, 1), int(FEATURE_NORM * FEATURE_STEPS), dtype=np.int16),
+            np.full(n, MAX_TOKENS, dtype=np.int64),
+            np.ones(MAX_TOKENS * n, dtype=np.int64),
+        )
+        for n in (0, records)
+    ]
+    # At weights of zero all tags, and all pairs of them, are equally likely.
+    emissions, pairs = MAX_TOKENS * FEATURE_NORM / 2, TRANSITION * (MAX_TOKENS - 1) / 4
+    moved = np.array([[-emissions, -pairs, -pairs], [emissions, -pairs, 3 * pairs]])
+    moved *= event.residual_bound / np.linalg.norm(moved)
+    rng, start = random_source(None), np.zeros((2, 3))
+
+    def output(present: bool) -> float:
+        noisy = NoisySpanSteps(texts[present], made, rng=rng)
+        total = noisy.count / event.count_sigma**2
+        for _step in range(event.steps):
+            total += float((moved * noisy.release(start)).sum()) / event.sigma**2
+        return total
+
+    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
+
+
+@stage_for.register
 def running_stage(estimator: RunningSums) -> CanaryStage:
     """Put whole rows into the first batch of a short epoch, and weigh all its releases by how far these move them."""
     copy = _copy(estimator, updates=min(estimator.updates, UPDATES_A_TRIAL))
@@ -225,7 +260,7 @@ def plain_parameters(estimator: LinearEstimator) -> dict[str, Any]:
     known = estimator.get_params()
     # A record with several classes needs as many.
     classes = list(range(max(2, known.get("labels_per_record", 1))))
-    changed = {"classes": classes, "fit_intercept": False, "prior": None, "earlier": None}
+    changed = {"classes": classes, "fit_intercept": False, "prior": None, "before": None, "earlier": None}
     return {**known, **{name: value for name, value in changed.items() if name in known}, "random_state": None}
 
 
@@ -262,7 +297,7 @@ CONFIDENCE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """What the canary found.
+    """Result of the canary.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ router = RoomRouter()
 
 
 class ChannelOut(Answer, reads=Reads.LEDGER):
-    """Which version a channel is, since when and why; `rolled_back` says that it went back to an earlier one."""
+    """Version of a channel, since when and why; `rolled_back` says that it went back to an earlier one."""
 
     channel: str
     version: int = Field(validation_alias="release.version")

@@ -22,7 +22,7 @@ def file_response(request: HttpRequest, release: ModelRelease, name: str) -> Htt
     if release.state == ReleaseState.CANDIDATE:
         raise not_released(release.version, release.held_back)
     if release.is_buried:
-        raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
+        raise ReleaseBuried("This release was deleted with its project; digests and guarantee remain.")
     warning = {"Warning": RETIRED_WARNING} if release.state == ReleaseState.RETIRED else {}
     return _answer(request, name, release.digests[name], lambda: storage.open_file(release=release, name=name), warning)
 

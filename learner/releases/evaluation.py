@@ -18,7 +18,7 @@ FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What a model says of public examples, shape (n, n_classes), what is true, and the names of their uploads.
+    """Predictions for public examples, shape (n, n_classes), the truth, and the names of their uploads.
 
     What is true is a class each, shape (n,), or whether each has each class, shape (n, n_classes).
     """
@@ -131,10 +131,8 @@ def binned_counts(confusion: NDArray[np.int64], confidence: NDArray[np.float64],
 
 
 def macro_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the mean over classes of :math:`2 TP / (2 TP + FP + FN)` for confusions of shape (..., n_classes,
+    """Return the mean of :math:`2 TP / (2 TP + FP + FN)` over classes that occur, confusions (..., n_classes,
     n_classes).
-
-    A class that neither occurs nor is predicted takes no part.
     """
     agreed = 2.0 * np.diagonal(confusion, axis1=-2, axis2=-1)
     named = confusion.sum(axis=-1) + confusion.sum(axis=-2)
@@ -272,21 +270,28 @@ def set_measures(
         raise ValueError(f"needs classes and predictions of one shape, got {truth.shape} and {members.shape}")
     rng = np.random.default_rng(SEED)
     agreed, named = members & truth, members.astype(np.int64) + truth
-    groups = np.arange(len(truth)) % GROUPS
-    both, either = _by_group(agreed, groups), _by_group(named, groups)
-    drawn = rng.multinomial(len(both), np.full(len(both), 1 / len(both)), size=RESAMPLES)
-    resampled = [f1_scores(weights @ both, weights @ either) for weights in drawn]
-    micro, macro = f1_scores(both.sum(axis=0), either.sum(axis=0))
     found, given, there = agreed.sum(axis=0), members.sum(axis=0), truth.sum(axis=0)
     return {
-        "micro_f1": with_ends(micro, np.array([each[0] for each in resampled])),
-        "macro_f1": with_ends(macro, np.array([each[1] for each in resampled])),
+        **f1_measures(agreed, named, rng),
         # All classes of all examples: those that are there apart from those that are not.
         **binned_measures(binned_counts(np.zeros((0, 0), dtype=np.int64), probabilities, truth), rng),
         "confusion": [],
         "constant": _constant_of_sets(truth),
         "recall": [counted_share(int(right), int(whole)) for right, whole in zip(found, there, strict=True)],
         "precision": [counted_share(int(right), int(whole)) for right, whole in zip(found, given, strict=True)],
+    }
+
+
+def f1_measures(agreed: NDArray[Any], named: NDArray[Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return micro- and macro-F1 with 95 % intervals from true positives and :math:`2 TP + FP + FN`, (n, n_classes)."""
+    groups = np.arange(len(agreed)) % GROUPS
+    both, either = _by_group(agreed, groups), _by_group(named, groups)
+    drawn = rng.multinomial(len(both), np.full(len(both), 1 / len(both)), size=RESAMPLES)
+    resampled = [f1_scores(weights @ both, weights @ either) for weights in drawn]
+    micro, macro = f1_scores(both.sum(axis=0), either.sum(axis=0))
+    return {
+        "micro_f1": with_ends(micro, np.array([each[0] for each in resampled])),
+        "macro_f1": with_ends(macro, np.array([each[1] for each in resampled])),
     }
 
 

@@ -7,7 +7,7 @@ from annotation.work.reads import Answer, Reads
 from annotation.work.rest import SaidOut, as_code
 from learner.models import Evaluation
 from learner.releases.evaluations import Score
-from learner.releases.no_privacy import estimate_said
+from learner.releases.no_privacy import SPANS_SAID, estimate_said
 from learner.simulation.estimates import PlannersEstimate
 
 
@@ -20,10 +20,16 @@ class MeasureOut(Answer, reads=Reads.MEASURED):
 
 
 class RecallOut(MeasureOut):
-    """How many examples of a class are found; in `precision`, how many of those given a class have it."""
+    """Recall of a class; in `precision`, the share of those given the class that have it."""
 
     correct: int
     examples: int
+
+
+class EntityF1Out(MeasureOut):
+    """Entity F1 of a type of spans; without a value where there are fewer than ten `spans`, too few to say."""
+
+    spans: int
 
 
 class MeasuresOut(Answer, reads=Reads.MEASURED):
@@ -31,7 +37,8 @@ class MeasuresOut(Answer, reads=Reads.MEASURED):
     the order of the weights, classes added since behind them) and the recall of each class; empty of releases from
     before there were measures.
 
-    Where a record may have several classes: micro-F1 and each class's precision in place of the matrix.
+    Where a record may have several classes: micro-F1 and each class's precision in place of the matrix. Of spans
+    micro-F1 is entity F1, and `f1` has that of each type.
     """
 
     micro_f1: MeasureOut | None = None
@@ -41,6 +48,7 @@ class MeasuresOut(Answer, reads=Reads.MEASURED):
     confusion: list[list[int]] = []
     recall: list[RecallOut] = []
     precision: list[RecallOut] = []
+    f1: list[EntityF1Out] = []
 
 
 class NoPrivacyOut(Answer, reads=Reads.SETTINGS):
@@ -60,9 +68,9 @@ class NoPrivacyOut(Answer, reads=Reads.SETTINGS):
 
 
 class EvaluationOut(Answer, reads=Reads.MEASURED):
-    """How well a release does on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
+    """Accuracy of a release on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
     the likeliest answer, `version_0` that of the words about the classes alone, null where there were none. Where a
-    record may have several classes, right is whoever is given all of them and no other.
+    record may have several classes or spans, right is whoever is given all of them and no other.
     """
 
     dataset: Annotated[str, Reads.SETTINGS]
@@ -76,8 +84,8 @@ class EvaluationOut(Answer, reads=Reads.MEASURED):
     measures: MeasuresOut
 
 
-def no_privacy_out(estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
-    said = estimate_said(estimate, may_plan=may_plan)
+def no_privacy_out(estimate: PlannersEstimate | None, *, may_plan: bool, finds_spans: bool = False) -> dict[str, Any]:
+    said = SPANS_SAID if finds_spans else estimate_said(estimate, may_plan=may_plan)
     names = ("data", "labels", "accuracy", "macro_f1", "with_privacy")
     return {name: getattr(estimate, name, None) for name in names} | {"said": said, "said_as_code": as_code(said)}
 
@@ -87,7 +95,7 @@ def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None, *,
     return _measured(evaluation) | {
         "constant": evaluation.constant_correct / evaluation.examples,
         "version_0": None if described is None else described / evaluation.examples,
-        "no_privacy": no_privacy_out(estimate, may_plan=may_plan),
+        "no_privacy": no_privacy_out(estimate, may_plan=may_plan, finds_spans=bool(evaluation.measures.get("f1"))),
     }
 
 
@@ -95,7 +103,7 @@ def score_out(score: Score, *, may_plan: bool) -> dict[str, Any]:
     return _measured(score) | {
         "constant": score.measures["constant"]["accuracy"],
         "version_0": None,
-        "no_privacy": no_privacy_out(None, may_plan=may_plan),
+        "no_privacy": no_privacy_out(None, may_plan=may_plan, finds_spans=bool(score.measures.get("f1"))),
     }
 
 

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from annotation.intervals import wilson_interval
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
-from annotation.questions.selectors import counting_places, label_type
+from annotation.questions.selectors import counting_places, label_type, spans_of
 from learner.linear_model import LinearModel
 from learner.models import Evaluation, ModelRelease
 from learner.pools import features, selectors, starts
-from learner.pools.configuration import counted_places, places_of_model, words_about_classes
+from learner.pools.configuration import counted_places, learned_classes, places_of_model, words_about_classes
+from learner.releases.artifacts.files import span_model
 from learner.releases.evaluation import Outcomes, count_outcomes, f1_scores, measures, set_measures, sets_right
+from learner.releases.span_measures import span_measures
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Accuracy on one public test set as shares, with its 95 % interval, beside what costs nothing: one answer for
-    all, and the words about the classes.
-    """
+    """Accuracy on one public test set, with its 95 % interval, beside one constant answer and version 0."""
 
     dataset: str
     examples: int
@@ -98,12 +98,14 @@ def public_test_sets(project: Project) -> QuerySet[Dataset]:
 
 def score_model(model: LinearModel, dataset: Dataset) -> Score:
     """Measure the model on the public examples whose class is known, beside what costs nothing."""
+    if model.names_spans:
+        return _score_spans(model, dataset)
     X, truth = _labelled(dataset)
     values = model.decision_function(X)
-    described = starts.described_model(dataset.project)
+    project = dataset.project
+    described = None if starts.why_no_version_zero(project) else starts.version_zero_of(project)
     if model.names_sets:
         return _score_sets(model, dataset, values, truth, None if described is None else described.decision_function(X))
-    project = dataset.project
     leaders = places_of_model(project, model.classes)[model.leaders(values)]
     counts = count_outcomes(_in_places(model.probabilities(values), model, dataset), leaders, truth)
     found = measures(counts)
@@ -112,6 +114,25 @@ def score_model(model: LinearModel, dataset: Dataset) -> Score:
         right = int((named == truth).sum())
         found["version_0"] = {"correct": right, "accuracy": right / len(truth)}
     return Score(dataset, len(truth), int(np.trace(counts.confusion)), found)
+
+
+def _score_spans(model: LinearModel, dataset: Dataset) -> Score:
+    """Measure a model of spans: right is a text whose spans are all found and no other."""
+    project = dataset.project
+    rows = _known(dataset, "text", "label")
+    spans = spans_of(project, [number for _text, number in rows])
+    texts, truths = [text or "" for text, _number in rows], [spans[number] for _text, number in rows]
+    types, named = learned_classes(project), model.renamed(project.renamed_classes)
+    right, found = span_measures(truths, span_model(named).predict(texts), types)
+    described = starts.described_spans(project)
+    if described is not None:
+        correct, other = span_measures(truths, span_model(described).predict(texts), types)
+        found["version_0"] = {
+            "correct": correct,
+            "accuracy": correct / len(truths),
+            **{name: other[name]["value"] for name in ("micro_f1", "macro_f1")},
+        }
+    return Score(dataset, len(truths), right, found)
 
 
 def _score_sets(
@@ -135,9 +156,9 @@ def _score_sets(
 
 
 def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes | None:
-    found = [_labelled(dataset) for dataset in datasets]
-    if not found:
+    if model.names_spans or not datasets:
         return None
+    found = [_labelled(dataset) for dataset in datasets]
     probabilities = np.concatenate([model.probabilities(model.decision_function(X)) for X, _truth in found])
     truth = np.concatenate([truth for _X, truth in found])
     names = tuple(dataset.name for dataset in datasets)
@@ -146,7 +167,7 @@ def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes
         return Outcomes(probabilities, _members(project, truth), names)
     if counting_places(project):
         # What counts as none of the model's classes comes behind them.
-        known = {name: number for number, name in enumerate(model.classes)}
+        known = {name: number for number, name in enumerate(model.renamed(project.renamed_classes).classes)}
         truth = np.array([known.get(str(name), len(known)) for name in project.classes], dtype=np.int64)[truth]
     return Outcomes(probabilities, truth, names)
 
@@ -165,14 +186,18 @@ def _in_places(said: NDArray[Scalar], model: LinearModel, dataset: Dataset) -> N
 
 
 def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    table = np.array(_known(dataset, "row_number", "label"), dtype=np.int64)
+    return features.open_features(dataset)[table[:, 0]], counted_places(dataset.project, table[:, 1])
+
+
+def _known(dataset: Dataset, *fields: str) -> list[tuple[Any, ...]]:
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
-    rows = known.values_list("row_number", "label", "text")
+    rows = list(known.values_list(*fields, "text"))
     # What version 0 was made of measures nothing.
     examples = {text for said in words_about_classes(dataset.project).values() for text in said.example_texts}
-    kept = [row[:2] for row in rows if not examples or " ".join((row[2] or "").split()) not in examples]
+    kept = [row[:-1] for row in rows if not examples or " ".join((row[-1] or "").split()) not in examples]
     # A set that holds nothing else is measured as it is.
-    table = np.array(kept or [row[:2] for row in rows], dtype=np.int64)
-    return features.open_features(dataset)[table[:, 0]], counted_places(dataset.project, table[:, 1])
+    return kept or [row[:-1] for row in rows]
 
 
 def store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:

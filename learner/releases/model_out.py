@@ -54,7 +54,7 @@ class LineageOut(Answer, reads=Reads.SETTINGS):
 
 
 class StoppingOut(Answer, reads=Reads.MEASURED):
-    """Whether more answers still help, as a version and those before it show on what passed the gate: they no longer
+    """Advice whether more answers help, from this version and those before on what passed the gate. They no longer
     do (`stop`) once `agreement`, the smallest Cohen's kappa between neighbours among the `models_compared`, reaches
     `threshold`. To the share `moved` of all that was said, this version gives another class than the one before.
     """
@@ -85,7 +85,7 @@ class ModelOut(Answer, reads=Reads.SETTINGS):
     """
 
     version: int
-    state: Annotated[str, Reads.LEDGER]
+    state: Annotated[ReleaseState, Reads.LEDGER]
     retired_reason: Annotated[str, Reads.LEDGER]
     checks: Annotated[dict[str, str], Reads.MEASURED]
     checks_as_code: Annotated[dict[str, SaidOut], Reads.MEASURED] = {}

@@ -2,32 +2,29 @@
 
 from collections.abc import Sequence
 
+from annotation.models import Project
 from learner.models import ModelRelease, TrainingRun
 from learner.pools import selectors
 from learner.pools.records import TrainedOn
-from learner.simulation.estimates import PlannersEstimate, simulated_course
+from learner.releases.cards.accuracy import Expected
+from learner.simulation.estimates import PlannersEstimate
+from learner.simulation.forecast import expected_course
 from privacy.wording import as_message, as_plural_message
+
+SPANS_SAID = as_message("The plan forecasts entity F1 of spans.")
 
 
 def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
     if estimate is None:
         if not may_plan:
-            return as_message(
-                "No simulation of these settings for about so many labels is at hand, so no estimate of no privacy "
-                "stands here."
-            )
-        return as_message(
-            "No simulation of these settings for about so many labels is at hand, so no estimate of no privacy stands "
-            "here. The plan page makes one free of charge, and so does the command simulate on labelled public data."
-        )
-    digits = as_message("scikit-learn's handwritten digits")
-    made_up = as_message("made-up clouds of the declared dimension")
+            return as_message("No simulation for these settings yet.")
+        return as_message("No simulation for these settings yet; run one on the plan page, for free.")
+    digits = as_message("public digits")
+    made_up = as_message("synthetic data")
     words = {"public": as_message("the public file"), "digits": digits, "made_up": made_up}
     return as_plural_message(
-        "A planner's estimate, not of this project's labels: on {word_data}, with {n} label, a model without "
-        "privacy was right of {clear} and these settings of {private}.",
-        "A planner's estimate, not of this project's labels: on {word_data}, with {n} labels, a model without "
-        "privacy was right of {clear} and these settings of {private}.",
+        "Simulated on {word_data} with {n} label: {clear} right without privacy, {private} with these settings.",
+        "Simulated on {word_data} with {n} labels: {clear} right without privacy, {private} with these settings.",
         word_data=words[estimate.data],
         n=estimate.labels,
         clear=f"{estimate.accuracy:.1%}",
@@ -36,15 +33,45 @@ def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
 
 
 def estimate_of_run(run: TrainingRun) -> PlannersEstimate | None:
-    return simulated_course(run.project).at(selectors.labels_told(run))
+    return expected_course(run.project).at(selectors.labels_told(run))
 
 
 def with_estimates(releases: Sequence[ModelRelease]) -> list[tuple[ModelRelease, TrainedOn, PlannersEstimate | None]]:
     if not releases:
         return []
-    course = simulated_course(releases[0].project)
+    course = expected_course(releases[0].project)
     used = selectors.trained_on_each([release.training_run for release in releases])
     return [
         (release, each, course.at(selectors.labels_told(release.training_run, each)))
         for release, each in zip(releases, used, strict=True)
     ]
+
+
+# By the data of a simulation, in the English of a card.
+DATA_ON_CARDS = {
+    "public": "the public file",
+    "digits": "public digits",
+    "made_up": "synthetic data",
+}
+
+
+def expected_of(project: Project) -> Expected | None:
+    """Return the forecast as a card prints it; it rests on public data alone. None where nothing was simulated."""
+    points = expected_course(project).points
+    if not points:
+        return None
+    return {
+        "data": DATA_ON_CARDS[points[0].data],
+        "constant": points[0].constant,
+        "version_0": points[0].version_0,
+        "points": [
+            {
+                "labels": point.labels,
+                "with_privacy": point.with_privacy,
+                "low": point.low,
+                "high": point.high,
+                "no_privacy": point.accuracy,
+            }
+            for point in points
+        ],
+    }

@@ -9,12 +9,15 @@ from django.db.models import Count, Sum
 
 from annotation.models import Project
 from annotation.projects.selectors import CardModel
+from learner.estimators.abstaining import Threshold, thresholds
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease, ReleaseState
+from learner.models import Grouping, ModelRelease, ReleaseState, SharesReport
 from learner.pools import selectors
 from learner.pools.records import TrainedOn
 from learner.releases.artifacts.settings import settings_outside
 from learner.releases.evaluations import Accuracy, accuracy_of
+from privacy.accounting.event import event_from_json
+from privacy.accounting.events import ClassCountsEvent, SecretBlockEvent
 from privacy.wording import Message, as_message
 
 
@@ -106,6 +109,24 @@ def _guarantee_numbers(release: ModelRelease) -> dict[str, Any]:
         for account in release.guarantee
         for field, named in GUARANTEE_NUMBERS.items()
     }
+
+
+def abstaining_of(release: ModelRelease) -> list[Threshold]:
+    """Return when a release abstains by its newest counts; empty before any."""
+    counted = SharesReport.objects.filter(release=release, grouping=Grouping.CONFIDENCE, counts__isnull=False)
+    report = counted.order_by("-number").first()
+    return [] if report is None else thresholds_of(report)
+
+
+def thresholds_of(report: SharesReport) -> list[Threshold]:
+    """Return the thresholds that released counts of right answers show; empty for other counts."""
+    if report.counts is None or report.grouping != Grouping.CONFIDENCE:
+        return []
+    event = event_from_json(report.events["sample"])
+    assert isinstance(event, SecretBlockEvent)
+    assert isinstance(event.inner, ClassCountsEvent)
+    pool, sample = (np.array(report.counts[name], dtype=np.float64) for name in ("pool", "sample"))
+    return thresholds(pool, sample, scale=event.inner.scale)
 
 
 def models_of(projects: Collection[int]) -> dict[int, CardModel]:

@@ -19,7 +19,6 @@ from annotation.work.services import files
 from learner.errors import ArtifactCorrupt
 from learner.models import ModelRelease
 from learner.releases.artifacts.signatures import Signer
-from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 KEPT_DIGESTS = 10_000
@@ -53,14 +52,14 @@ def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
     except (OSError, FileDamaged):
         file = None
     if file is None:
-        raise ArtifactCorrupt(as_message("release {pk} has no readable file of that name", pk=release.pk))
+        raise ArtifactCorrupt(f"release {release.pk} has no readable file of that name")
     status = os.fstat(file.fileno())
     # The kernel sets the change time, so what was digested once need not be again for every part of a download.
     unchanged = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if _digested.get(unchanged) != release.digests[name]:
         if hashlib.file_digest(file, "sha256").hexdigest() != release.digests[name]:
             file.close()
-            raise ArtifactCorrupt(as_message("a file of release {pk} does not match its digest", pk=release.pk))
+            raise ArtifactCorrupt(f"a file of release {release.pk} does not match its digest")
         if len(_digested) >= KEPT_DIGESTS:
             _digested.clear()
         _digested[unchanged] = release.digests[name]

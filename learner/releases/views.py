@@ -32,7 +32,7 @@ from learner.releases import storage
 from learner.releases.artifacts.signatures import signer_key_id
 from learner.releases.cards.described import VERSION
 from learner.releases.cards.page import card_html
-from learner.releases.no_privacy import estimate_of_run, estimate_said
+from learner.releases.no_privacy import estimate_of_run
 from learner.releases.services import channels, checks, described, versions
 from privacy.ledger.models import SETTLEMENTS
 
@@ -66,8 +66,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
         "accuracies": evaluation_selectors.accuracies_of(found),
-        "estimate": (estimate := estimate_of_run(found.training_run)),
-        "estimate_said": localized(estimate_said(estimate, may_plan=managing)),
+        "estimate": estimate_of_run(found.training_run),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": history,
         "history_chart": page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),
@@ -86,10 +85,18 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "model_signing_key": signer.models.public_key,
         "may_manage": managing,
         "beaten_by": selectors.beaten_by(found),
+        "thresholds": release_selectors.abstaining_of(found),
         "help": what_helps(found.project),
+        "renamed": _renamed(found),
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(slug, str(version)))),
     }
     return render(request, "learner/releases/release.html", context)
+
+
+def _renamed(release: ModelRelease) -> str:
+    """Return the classes of a model that have another name by now."""
+    now = release.project.renamed_classes
+    return ", ".join(f"{name} → {now[name]}" for name in release.weights["classes"] if name in now)
 
 
 def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
@@ -135,8 +142,14 @@ def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
         "rows": list(zip(classes, map(_heated, found["confusion"]), found["recall"], strict=True)) if matrix else [],
         "reliability_chart": page_charts.reliability_chart(found["reliability"]) if found else None,
         "taken_for": _taken_for(classes, found) if matrix and len(classes) > MATRIX_CLASSES else [],
-        "by_class": list(zip(classes, found["recall"], found["precision"], strict=True)) if sets else [],
+        "by_class": _by_class(classes, found) if sets else [],
     }
+
+
+def _by_class(classes: Sequence[str], found: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Return a class's name, recall and precision, and of spans its entity F1."""
+    scores = found.get("f1", [None] * len(classes))
+    return list(zip(classes, found["recall"], found["precision"], scores, strict=True))
 
 
 def _heated(row: Sequence[int]) -> list[tuple[int, int]]:
@@ -156,13 +169,13 @@ def _taken_for(classes: Sequence[str], found: Mapping[str, Any]) -> list[dict[st
 def what_helps(project: Project) -> list[str]:
     hints = []
     if project.data_kind == DataKind.TEXT and not featurizer_of(project).knows_words:
-        hints.append(_("Features of a public sentence encoder instead of hashed words."))
+        hints.append(_("A sentence encoder instead of hashed words."))
     if project.data_kind == DataKind.TEXT and not project.settings.get("class_descriptions"):
-        hints.append(_("A few lines of words about each class: they cost nothing."))
+        hints.append(_("Class descriptions; they are free."))
     if len(project.classes) > 2:
-        hints.append(_("Fewer classes, or more questions for each of the rare ones."))
-    hints.append(_("Fewer releases, each with a larger part of the limit and more answers."))
-    hints.append(_("A larger limit. The plan shows what it would buy before anything is spent."))
+        hints.append(_("Fewer classes, or more questions about rare ones."))
+    hints.append(_("Fewer releases with more answers each."))
+    hints.append(_("A larger limit (see the plan)."))
     return hints
 
 
@@ -171,9 +184,9 @@ def what_helps(project: Project) -> list[str]:
 def endorse(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
-        raise PermissionDenied(_("Only a manager of the project can offer it all the same."))
+        raise PermissionDenied(_("Only a manager can do this."))
     versions.endorse_release(release=found, reason=request.POST.get("reason", ""), actor=person_of(request))
-    messages.success(request, _("The release is offered as the latest, with your reason."))
+    messages.success(request, _("Released as the latest."))
     return redirect("learner:release", slug=slug, version=version)
 
 
@@ -182,7 +195,7 @@ def endorse(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
-        raise PermissionDenied(_("Only a manager of the project can ask for another check."))
+        raise PermissionDenied(_("Only a manager can do this."))
     checks.check_again(release=found)
     messages.success(request, _("The release is being checked again."))
     return redirect("learner:release", slug=slug, version=version)
@@ -194,8 +207,8 @@ def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse
     history = evaluation_selectors.accuracy_history(found.project, up_to=version)
     return page_charts.picture_of(
         page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),
-        title=_("Accuracy on public data by version"),
-        caption=_("Accuracy on public data by version, with 95 % intervals."),
+        title=_("Accuracy by version"),
+        caption=_("Accuracy on public data, with 95 % intervals."),
     )
 
 
@@ -206,7 +219,7 @@ def measure_plot(request: HttpRequest, slug: str, version: int, dataset_id: int)
     return page_charts.picture_of(
         page_charts.reliability_chart(evaluation.measures.get("reliability") or []),
         title=_("Calibration"),
-        caption=_("How often predictions are right; on the line as often as the model is sure."),
+        caption=_("Accuracy by confidence; the line is perfect calibration."),
     )
 
 

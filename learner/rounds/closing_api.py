@@ -19,13 +19,13 @@ router = RoomRouter()
 
 
 class ArchivedIn(Schema):
-    """Whether the project is in the archive, where it can only be read."""
+    """Archive of a project: an archived one can only be read."""
 
     archived: bool
 
 
 class DeletionIn(Schema):
-    """What becomes of the releases, and the project's short name, so that nobody deletes another one."""
+    """Fate of the releases, and the project's short name to confirm it."""
 
     typed: str = Field(max_length=60, description="The project's short name, as a confirmation.")
     releases: Literal["keep", "bury"] = Field(
@@ -34,7 +34,7 @@ class DeletionIn(Schema):
 
 
 class DeletionOut(Answer, reads=Reads.MANAGED):
-    """What deleting a project leaves for good; null what nobody has asked for."""
+    """Consequences of deleting a project; null where nobody has asked for it."""
 
     state: str
     entries: int

@@ -21,7 +21,7 @@ class DeletionForm(forms.Form):
     releases = forms.ChoiceField(
         label=gettext_lazy("Released models"),
         choices=[
-            ("keep", gettext_lazy("keep them: engineers and managers go on reading and downloading them")),
+            ("keep", gettext_lazy("keep them for engineers and managers")),
             ("bury", gettext_lazy("delete their files; version, digests, guarantee and origin stay")),
         ],
         widget=forms.RadioSelect,
@@ -36,9 +36,7 @@ class DeletionForm(forms.Form):
     def __init__(self, data: object = None, *, project: Project) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         self.project = project
-        self.fields["typed"].help_text = _("Type %(slug)s, so that nobody deletes another one.") % {
-            "slug": project.slug
-        }
+        self.fields["typed"].help_text = _("Type %(slug)s to confirm.") % {"slug": project.slug}
 
     def clean_typed(self) -> str:
         typed = str(self.cleaned_data["typed"]).strip()
@@ -62,7 +60,7 @@ def set_archived(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("The project is archived."))
     else:
         lifecycle.unarchive_project(project=project)
-        messages.success(request, _("The project is out of the archive and paused."))
+        messages.success(request, _("The project is restored and paused."))
     return redirect("learner:closing", slug=slug)
 
 
@@ -79,7 +77,7 @@ def delete_project(request: HttpRequest, slug: str) -> HttpResponse:
         keep_releases=form.cleaned_data["releases"] == "keep",
         actor=person_of(request).get_username(),
     )
-    messages.success(request, _("The project is deleted; this page shows when everything is erased."))
+    messages.success(request, _("The project is being deleted."))
     return redirect("learner:closing", slug=slug)
 
 

@@ -34,14 +34,14 @@ def _in_a_row(newest: list[TriedWork]) -> list[TriedWork]:
 def failed_words(failed: Sequence[Round | TrainingRun]) -> str:
     if isinstance(failed[0], Round):
         return as_plural_message(
-            "Choosing questions failed {n} time, last: {reason}",
-            "Choosing questions failed {n} times, last: {reason}",
+            "Choosing questions failed {n} time: {reason}",
+            "Choosing questions failed {n} times: {reason}",
             n=len(failed),
             reason=failed[0].error,
         )
     return as_plural_message(
-        "Training version {version} failed {n} time, last: {reason}",
-        "Training version {version} failed {n} times, last: {reason}",
+        "Training version {version} failed {n} time: {reason}",
+        "Training version {version} failed {n} times: {reason}",
         n=len(failed),
         version=failed[0].version,
         reason=failed[0].error,
@@ -55,7 +55,7 @@ def stopping_words(project: Project, kind: type[Round] | type[TrainingRun]) -> s
         # It belongs to a block that was given up; the one that is due now has none yet.
         return ""
     if newest is not None and newest.state == WorkState.FAILED and newest.cancelled_by:
-        return joined_messages(" ", [newest.error, as_message("A manager can start it anew on the dashboard.")])
+        return joined_messages(" ", [newest.error, as_message("A manager can restart it on the dashboard.")])
     failed: Sequence[Round | TrainingRun]
     if kind is Round:
         failed, most = failed_rounds(project), MAX_FAILED_ROUNDS

@@ -26,7 +26,7 @@ class ContributorIn(Schema):
 
 
 class TracesOut(Answer, reads=Reads.MANAGED):
-    """What would be erased, the releases that used it, and what the guarantee says about all of it together."""
+    """Preview of erasing: records, releases that used them, and what the guarantee says about all of it together."""
 
     records: int
     uploads: list[int]

@@ -27,7 +27,7 @@ class ContributorForm(forms.Form):
     contributor = forms.CharField(
         max_length=500,
         label=gettext_lazy("Contributor"),
-        help_text=gettext_lazy("As the upload's column names them. The site keeps a keyed hash and never the name."),
+        help_text=gettext_lazy("As in the upload; only a keyed hash is stored."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -63,7 +63,7 @@ def forget_now(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, project, form, status=422)
     if request.POST.get("understood") != "yes":
-        form.add_error(None, _("Say that you have read what happens."))
+        form.add_error(None, _("Confirm that you have read this."))
         return _page(request, project, form, status=422)
     try:
         request_forgetting(
@@ -72,7 +72,7 @@ def forget_now(request: HttpRequest, slug: str) -> HttpResponse:
     except ForgettingRefused as refusal:
         form.add_error("contributor", _(str(refusal)))
         return _page(request, project, form, status=422)
-    messages.success(request, _("The contributor is being forgotten; this page shows when it is done."))
+    messages.success(request, _("The contributor is being erased."))
     return redirect("learner:forget", slug=slug)
 
 

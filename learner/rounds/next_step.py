@@ -35,6 +35,7 @@ from learner.pools.selectors import (
     training_price,
 )
 from learner.rounds import failures
+from learner.simulation.selectors import coming_questions
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import can_pay, guarantee
 from privacy.wording import as_message, as_plural_message, joined_messages
@@ -79,13 +80,11 @@ def _newest_entries(project: Project) -> list[int | None]:
 
 def _status(project: Project) -> ProjectStatus:
     if project.state == ProjectState.ARCHIVED:
-        return ProjectStatus(Step.PAUSED, as_message("The project is archived: it can only be read."))
+        return ProjectStatus(Step.PAUSED, as_message("The project is archived."))
     if project.state == ProjectState.DELETED:
-        return ProjectStatus(Step.PAUSED, as_message("The project is deleted; what is left of it can only be read."))
+        return ProjectStatus(Step.PAUSED, as_message("The project was deleted."))
     if project.state == ProjectState.PAUSED:
-        return ProjectStatus(
-            Step.PAUSED, as_message("The project is paused: no question is handed out and nothing is trained.")
-        )
+        return ProjectStatus(Step.PAUSED, as_message("The project is paused: no questions and no training."))
     training = TrainingRun.objects.filter(project=project, state__in=UNFINISHED).first()
     if training is not None:
         return ProjectStatus(
@@ -105,7 +104,7 @@ def _status(project: Project) -> ProjectStatus:
     choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
     if choosing is not None and choosing.block is not None:
         return ProjectStatus(
-            Step.CHOOSING, as_message("Secret coins choose the questions of block {block}.", block=choosing.block)
+            Step.CHOOSING, as_message("The questions of block {block} are being drawn.", block=choosing.block)
         )
     if choosing is not None:
         return ProjectStatus(
@@ -118,7 +117,7 @@ def _stream_step(project: Project) -> ProjectStatus:
     version = stream_selectors.releases_made(project)
     if project.maximum_releases is not None and version >= project.maximum_releases:
         return ProjectStatus(
-            Step.FINISHED, as_message("Finished: version {version} is the last one planned.", version=version)
+            Step.FINISHED, as_message("Finished: version {version} is the last planned one.", version=version)
         )
     if stream_selectors.failed_releases(project) >= stream_selectors.MAX_FAILED_RELEASES:
         return ProjectStatus(
@@ -130,8 +129,7 @@ def _stream_step(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.CANNOT_PAY,
             as_message(
-                "The whole stream pays once, and the budget {word} is too small for that: {left} left. "
-                "Records wait. A manager can raise its limit.",
+                "The budget {word} is too small for the stream: {left} left. A manager can raise its limit.",
                 word=project.pool_account.label,
                 left=guarantee(project.pool_account).left_said,
             ),
@@ -139,19 +137,17 @@ def _stream_step(project: Project) -> ProjectStatus:
     if stream_selectors.has_work(project):
         return ProjectStatus(Step.CHOOSING, as_message("Records are being examined."))
     if stream is None or not stream_selectors.waits_for_answers(project, stream):
-        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("Every record that came was examined; post more."))
+        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("Every record was screened; post more."))
     if questions_left(project) == 0:
-        return ProjectStatus(
-            Step.LABELS_SPENT, as_message("The annotation budget is spent. A manager can raise its limit.")
-        )
+        return ProjectStatus(Step.LABELS_SPENT, as_message("The annotation budget is spent; a manager can raise it."))
     if hides_selection(project.settings):
-        return ProjectStatus(Step.LABELLING, as_message("A window waits for its public time; its update is made then."))
+        return ProjectStatus(Step.LABELLING, as_message("The next model update has a public time."))
     counts = question_counts(project)
     return ProjectStatus(
         Step.LABELLING,
         as_plural_message(
-            "{n} question is open; batches update the model in their order.",
-            "{n} questions are open; batches update the model in their order.",
+            "{n} question is open",
+            "{n} questions are open",
             n=counts.open,
         ),
     )
@@ -166,7 +162,8 @@ def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
             ),
         )
     return ProjectStatus(
-        Step.TRAINING, as_message("Version {version} is trained and being checked.", version=candidate.version)
+        Step.TRAINING,
+        as_message("Trained; its cost, ledger, mechanism and files are being checked."),
     )
 
 
@@ -174,7 +171,7 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     version = newest.version if newest else 0
     if project.maximum_releases is not None and version >= project.maximum_releases:
         return ProjectStatus(
-            Step.FINISHED, as_message("Finished: version {version} is the last one planned.", version=version)
+            Step.FINISHED, as_message("Finished: version {version} is the last planned one.", version=version)
         )
     if records.labels_in_secret(project):
         return _due_secret_step(project, version)
@@ -204,44 +201,46 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     if counts.newly_done and not counts.open and not left:
         return _if_paid(project, Step.FEW_LABELS, _few_words(project, counts, missing, version))
     if not _round_is_due(project, newest, counts.open):
-        return ProjectStatus(
-            Step.LABELLING,
-            joined_messages(
-                "; ",
-                [
-                    as_plural_message("{n} question is open", "{n} questions are open", n=counts.open),
-                    as_plural_message(
-                        "when {n} more is done, version {version} is trained.",
-                        "when {n} more are done, version {version} is trained.",
-                        n=missing,
-                        version=version + 1,
-                    ),
-                ],
-            ),
-        )
+        return ProjectStatus(Step.LABELLING, _labelling_words(project, counts, missing, version))
     if affordable == 0:
         return ProjectStatus(
             Step.LABELS_SPENT,
-            as_message(
-                "The annotation budget is spent; version {version} is the newest. A manager can raise its limit.",
-                version=version,
-            ),
+            as_message("The annotation budget is spent; a manager can raise it."),
         )
     if not left:
         return _without_candidates(project, version)
     return _if_paid(project, Step.ASK, as_message("The next questions can be chosen."))
 
 
+def _labelling_words(project: Project, counts: QuestionCounts, missing: int, version: int) -> str:
+    """Say when the next model is trained; it is promised only where enough questions are left for it."""
+    is_open = as_plural_message("{n} question is open", "{n} questions are open", n=counts.open)
+    # Asking again about what was answered counts as well.
+    if project.repeat_votes or counts.open + coming_questions(project) >= missing:
+        then = as_plural_message(
+            "when {n} more is done, version {version} is trained.",
+            "when {n} more are done, version {version} is trained.",
+            n=missing,
+            version=version + 1,
+        )
+    else:
+        then = as_message(
+            "too few are left for version {version}, which learns from {wanted} by itself. Upload more, or train it "
+            "on fewer when all are done.",
+            version=version + 1,
+            wanted=counts.newly_done + missing,
+        )
+    return joined_messages("; ", [is_open, then])
+
+
 def _few_words(project: Project, counts: QuestionCounts, missing: int, version: int) -> str:
     """Say how little there is to train on and what it would cost; nothing is charged for it without a person's word."""
     cost = training_price(project)
     return as_plural_message(
-        "Nothing is left to ask, and {n} question is done for version {version}, {wanted} are declared for a "
-        "model. Training it all the same costs epsilon {epsilon:.4g}, delta {delta:.2g}: a manager decides, or uploads "
-        "more.",
-        "Nothing is left to ask, and {n} questions are done for version {version}, {wanted} are declared for a "
-        "model. Training it all the same costs epsilon {epsilon:.4g}, delta {delta:.2g}: a manager decides, or uploads "
-        "more.",
+        "{n} of {wanted} questions are done for version {version}, and none is left. "
+        "Train for epsilon {epsilon:.4g}, delta {delta:.2g}, or upload more.",
+        "{n} of {wanted} questions are done for version {version}, and none is left. "
+        "Train for epsilon {epsilon:.4g}, delta {delta:.2g}, or upload more.",
         n=counts.newly_done,
         version=version + 1,
         wanted=counts.newly_done + missing,
@@ -258,7 +257,7 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
             project,
             Step.TRAIN,
             as_message(
-                "Block {block} is closed: version {version} can be trained on it.",
+                "Block {block} is closed: version {version} can be trained.",
                 block=block.block,
                 version=version + 1,
             ),
@@ -268,10 +267,10 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
         return ProjectStatus(
             Step.LABELLING,
             as_plural_message(
-                "Block {block} closes at {closes_at} and version {version} is trained "
-                "then, whatever is answered; {n} question is open.",
-                "Block {block} closes at {closes_at} and version {version} is trained "
-                "then, whatever is answered; {n} questions are open.",
+                "Block {block} closes and version {version} is trained at {closes_at}, "
+                "whatever is answered; {n} question is open.",
+                "Block {block} closes and version {version} is trained at {closes_at}, "
+                "whatever is answered; {n} questions are open.",
                 block=block.block,
                 closes_at=block.closes_at,
                 version=version + 1,
@@ -282,10 +281,10 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
     if following is None:
         return ProjectStatus(
             Step.FINISHED,
-            as_message("Every block has been asked about; version {version} is the newest.", version=version),
+            as_message("All questions were asked; version {version} is the newest.", version=version),
         )
     if not records.pool_size(project):
-        return _pool_step(project, as_message("There is nothing to ask yet: upload a pool."))
+        return _pool_step(project, as_message("No questions yet: upload a pool."))
     return _if_paid(project, Step.ASK, as_message("The questions of block {block} can be chosen.", block=following))
 
 
@@ -306,11 +305,9 @@ def _pool_step(project: Project, otherwise: str) -> ProjectStatus:
     """Say that an upload is being read or is at the gate, else what is said where there is none."""
     pools = Dataset.objects.filter(project=project, role=DatasetRole.POOL)
     if pools.filter(state=DatasetState.RECEIVING, job__state__in=UNFINISHED).exists():
-        return ProjectStatus(
-            Step.READING, as_message("The rows of an upload are being read; what is asked comes after.")
-        )
+        return ProjectStatus(Step.READING, as_message("An upload is being read; questions follow."))
     if pools.filter(gate_job__state__in=UNFINISHED).exists():
-        return ProjectStatus(Step.AT_GATE, as_message("An upload goes through the gate; what passes is asked about."))
+        return ProjectStatus(Step.AT_GATE, as_message("An upload is at the gate; questions follow."))
     return ProjectStatus(Step.WAITING_FOR_POOL, otherwise)
 
 
@@ -319,13 +316,13 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
         return ProjectStatus(
             Step.FINISHED,
             as_message(
-                "Everything that could be asked was asked; version {version} is the newest. Upload more data.",
+                "All questions were asked; version {version} is the newest.",
                 version=version,
             ),
         )
     if project.oracle == Oracle.CROWD:
-        return _pool_step(project, as_message("Nothing has passed the gate yet: upload a pool."))
-    return _pool_step(project, as_message("There is nothing to ask yet: upload a pool."))
+        return _pool_step(project, as_message("No questions yet: upload a pool."))
+    return _pool_step(project, as_message("No questions yet: upload a pool."))
 
 
 def too_little_words(paying: BudgetAccount, step: Step) -> str:
@@ -355,7 +352,7 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     sentences = [
         too_little_words(paying, step),
         as_plural_message(
-            "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=still_open
+            "Answers are kept; {n} question is open.", "Answers are kept; {n} questions are open.", n=still_open
         )
         if still_open
         else as_message("Answers are kept."),

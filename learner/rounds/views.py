@@ -32,7 +32,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """How many texts the model is so sure of; `low` and `high` in percent."""
+    """Number of texts the model is this sure of; `low` and `high` in percent."""
 
     low: int
     high: int
@@ -41,7 +41,7 @@ class Bin:
 
 @login_required
 def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
-    """What passed the gate and waits, most uncertain first, and what is left of the budget; managers only."""
+    """Texts that passed the gate and wait, most uncertain first, and what is left of the budget; managers only."""
     project = managed_project(request, slug)
     if project.oracle != Oracle.CROWD:
         raise Http404

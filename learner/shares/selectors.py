@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,10 @@ import numpy as np
 from django.db.models import QuerySet
 
 from annotation.choices.label_types.base import LabelType
-from annotation.models import UNFINISHED, Dataset, Project, WorkState
-from annotation.questions.selectors import label_type
+from annotation.models import UNFINISHED, DataKind, Dataset, Project, WorkState
+from annotation.questions.selectors import label_type, marks_spans
 from annotation.wording import class_name
+from learner.estimators import abstaining
 from learner.estimators.class_shares import (
     LIKELY_ACCURACY,
     Shares,
@@ -25,7 +25,7 @@ from learner.estimators.class_shares import (
 from learner.linear_model import LinearModel
 from learner.models import Evaluation, Grouping, ModelRelease, ReleaseState, Round, SharesReport, TrainingRun
 from learner.pools import records, starts
-from learner.pools.configuration import featurizer_of, learned_classes, secret_sample_of
+from learner.pools.configuration import featurizer_of, learned_classes, models_of_classes, secret_sample_of
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import ClassCountsEvent, SecretBlockEvent
 from privacy.accounting.shares import MOST_CELLS, class_counts_event
@@ -36,13 +36,17 @@ from privacy.wording import as_message
 # A difference of so many standard errors is told: of 100 classes that stay, one in four months is a false alarm.
 MOVED = 3.0
 STANDARD = 1.96
+# Group of records in no declared category.
+OTHER = "(other)"
+# Groupings whose groups follow each other.
+IN_TIME = (Grouping.UPLOAD, Grouping.MONTH)
 # Epsilons of the planner.
 PLANNED = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Uploads that are counted together; groups are public and share no upload."""
+    """Records that are counted together: all of some uploads, or those in a category of a declared column."""
 
     name: str
     datasets: tuple[Dataset, ...]
@@ -59,12 +63,13 @@ class Offer:
     labels : int
         Expected number of sampled records.
     width, width_alone : float
-        Expected half width of an interval, and that of labels alone at the same price.
+        Expected half width of an interval, 0 where thresholds are asked for; that of labels alone at the same price.
     """
 
     block: Round
     rate: float
     grouping: Grouping
+    column: str
     groups: tuple[Group, ...]
     classes: tuple[str, ...]
     release: ModelRelease | None
@@ -90,30 +95,64 @@ class Offer:
     def events(self) -> list[Event]:
         return [self.sample] if self.pool is None else [self.pool, self.sample]
 
+    @property
+    def datasets(self) -> list[Dataset]:
+        """Uploads whose records are counted, in the order in which their features are stacked."""
+        found = {dataset.pk: dataset for group in self.groups for dataset in group.datasets}
+        return [found[key] for key in sorted(found)]
+
+    @property
+    def groups_json(self) -> list[dict[str, Any]]:
+        return [{"name": group.name, "datasets": [dataset.pk for dataset in group.datasets]} for group in self.groups]
+
 
 def refusal(project: Project) -> str:
     """Return why a project has no shares; empty where it may have some."""
     if not records.labels_in_secret(project):
-        return as_message("Shares of classes need labels of a secret sample, and this project chooses its questions.")
-    if project.labels_per_record != 1 or type(label_type(project)).targets is not LabelType.targets:
-        return as_message("Shares of classes are for questions with one class as their answer.")
+        return as_message("Class shares need a secret sample.")
+    asked = label_type(project)
+    if project.labels_per_record != 1 or type(asked).targets is not LabelType.targets or marks_spans(project):
+        return as_message("Class shares need questions with one class as the answer.")
     if quota_of(project.pool_account) is not None:
-        return as_message("Shares of classes have no proven price where several projects share one limit.")
+        return as_message("Class shares have no proven price under a common limit.")
     if not _learned_blocks(project).exists():
-        return as_message("Shares can be asked for once a secret block has given its model.")
+        return as_message("Class shares need the model of a secret block.")
     return ""
 
 
-def offers(project: Project, *, grouping: Grouping = Grouping.WHOLE) -> list[Offer]:
+def offers(project: Project, *, grouping: Grouping = Grouping.WHOLE, column: str = "") -> list[Offer]:
     """Return an offer for each secret block that has given its model, the newest first."""
-    if refusal(project):
+    if refusal(project) or (grouping == Grouping.COLUMN) != (column in grouping_columns(project)):
         return []
-    found = (_offer(project, block, grouping) for block in _learned_blocks(project))
+    found = (_offer(project, block, grouping, column) for block in _learned_blocks(project))
     return [offer for offer in found if offer is not None]
 
 
-def offer_of(project: Project, *, block: int, grouping: Grouping) -> Offer | None:
-    return next((one for one in offers(project, grouping=grouping) if one.block.block == block), None)
+def offer_of(project: Project, *, block: int, grouping: Grouping, column: str = "") -> Offer | None:
+    found = offers(project, grouping=grouping, column=column)
+    return next((one for one in found if one.block.block == block), None)
+
+
+def grouping_columns(project: Project) -> dict[str, list[str]]:
+    """Return the categories of each declared column that has some."""
+    if project.data_kind != DataKind.TABLE:
+        return {}
+    declared = [column for column in project.columns if "categories" in column]
+    return {column["name"]: list(map(str, column["categories"])) for column in declared}
+
+
+def grouping_choices(project: Project) -> list[tuple[str, str]]:
+    """Return what a pool can be counted by, as `column:NAME` for declared columns."""
+    fixed = [(str(value), str(label)) for value, label in Grouping.choices if value != Grouping.COLUMN]
+    return [*fixed, *((f"{Grouping.COLUMN}:{name}", name) for name in grouping_columns(project))]
+
+
+def grouping_named(project: Project, value: str) -> tuple[Grouping, str] | None:
+    """Return the grouping and column that one of `grouping_choices` stands for; None for anything else."""
+    if value not in dict(grouping_choices(project)):
+        return None
+    kind, _, column = value.partition(":")
+    return Grouping(kind), column
 
 
 def is_busy(project: Project) -> bool:
@@ -125,6 +164,20 @@ def is_busy(project: Project) -> bool:
 
 def reports_of(project: Project) -> QuerySet[SharesReport]:
     return SharesReport.objects.filter(project=project).select_related("block", "release").order_by("-number")
+
+
+def series_price(project: Project) -> float | None:
+    """Return what all blocks to come cost together with one count of each; None where nothing is to come."""
+    if refusal(project):
+        return None
+    coming = [number for number in range(1, records.n_blocks(project) + 1) if not _is_counted(project, number)]
+    trained = set(_learned_blocks(project).values_list("block", flat=True))
+    epsilon = records.price_of_readings(project, coming, trained=trained)
+    return epsilon if coming else None
+
+
+def _is_counted(project: Project, block: int) -> bool:
+    return SharesReport.objects.filter(project=project, block__block=block, counts__isnull=False).exists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +207,8 @@ def _learned_blocks(project: Project) -> QuerySet[Round]:
     return records.blocks_of(project).filter(training_runs__state=WorkState.DONE).distinct()
 
 
-def _offer(project: Project, block: Round, grouping: Grouping) -> Offer | None:
-    groups, classes, number = _groups(project, block, grouping), learned_classes(project), block.block or 0
+def _offer(project: Project, block: Round, grouping: Grouping, column: str) -> Offer | None:
+    groups, classes, number = _groups(project, block, grouping, column), learned_classes(project), block.block or 0
     width = len(classes) + 1
     cells = 3 * width * len(groups)
     if not groups or cells > MOST_CELLS:
@@ -170,7 +223,13 @@ def _offer(project: Project, block: Round, grouping: Grouping) -> Offer | None:
     inside = sample.series.epsilons[number - 1]
     pool_epsilon = plan.pool_epsilon(inside)
     pool = None
-    if model is not None and plan.model_helps(inside, pool_epsilon):
+    if grouping == Grouping.CONFIDENCE:
+        if release is None or model is None:
+            return None
+        sample = records.further_reading(project, block=number, cells=abstaining.SAMPLE_CELLS, counted=1)
+        pool = class_counts_event(abstaining.pool_epsilon(size), cells=abstaining.POOL_CELLS, counted=1)
+        assert sample is not None
+    elif model is not None and plan.model_helps(inside, pool_epsilon):
         pool = class_counts_event(pool_epsilon, cells=len(classes) * len(groups), counted=1)
     else:
         sample = records.further_reading(project, block=number, cells=width * len(groups), counted=1)
@@ -181,6 +240,7 @@ def _offer(project: Project, block: Round, grouping: Grouping) -> Offer | None:
         block=block,
         rate=rate,
         grouping=grouping,
+        column=column,
         groups=groups,
         classes=classes,
         release=release if pool else None,
@@ -190,15 +250,24 @@ def _offer(project: Project, block: Round, grouping: Grouping) -> Offer | None:
         pool=pool,
         epsilon=math.fsum(event.cost(adjacency=adjacency_of(account)).epsilon for event in events),
         labels=round(rate * size),
-        width=plan.width_with_model(inside, pool_epsilon) if pool else plan.width_alone(inside),
+        width=_width(plan, grouping, inside=inside, pool_epsilon=pool_epsilon if pool else None),
         width_alone=plan.width_alone(inside),
         can_pay=can_pay(account, events),
     )
 
 
-def _groups(project: Project, block: Round, grouping: Grouping) -> tuple[Group, ...]:
+def _width(plan: SharesPlan, grouping: Grouping, *, inside: float, pool_epsilon: float | None) -> float:
+    if grouping == Grouping.CONFIDENCE:
+        return 0.0
+    return plan.width_alone(inside) if pool_epsilon is None else plan.width_with_model(inside, pool_epsilon)
+
+
+def _groups(project: Project, block: Round, grouping: Grouping, column: str) -> tuple[Group, ...]:
     datasets = records.datasets_of_block(project, block)
-    if grouping == Grouping.WHOLE:
+    if grouping == Grouping.COLUMN:
+        names = [*grouping_columns(project)[column], OTHER]
+        return tuple(Group(name, tuple(datasets)) for name in names) if datasets else ()
+    if grouping in (Grouping.WHOLE, Grouping.CONFIDENCE):
         return (Group("", tuple(datasets)),) if datasets else ()
     names = [dataset.name if grouping == Grouping.UPLOAD else f"{dataset.created_at:%Y-%m}" for dataset in datasets]
     if grouping == Grouping.UPLOAD:
@@ -220,11 +289,9 @@ def model_before(project: Project, block: Round) -> tuple[ModelRelease | None, L
         state=ReleaseState.RELEASED,
         training_run__block__block__lt=block.block,
         features=features,
-        weights__classes=list(classes),
     )
-    release = earlier.order_by("-version").first()
-    if release is not None:
-        return release, LinearModel.from_json(release.weights)
+    if (found := next(models_of_classes(earlier, project, classes), None)) is not None:
+        return found
     described = starts.described_prior(project)
     return None, None if described is None else described.knowing(classes)
 
@@ -257,9 +324,11 @@ class ShareRow:
 
 def share_rows(report: SharesReport) -> list[ShareRow]:
     """Return what a report says, computed from released counts alone."""
-    if report.counts is None:
+    if report.counts is None or report.grouping == Grouping.CONFIDENCE:
         return []
     best, alone, model = _estimates(report)
+    before = _count_before(report)
+    earlier = None if before is None else _estimates(before)[0]
     names = [*map(class_name, report.classes), ""]
     rows = []
     for place, group in enumerate(report.groups):
@@ -275,7 +344,7 @@ def share_rows(report: SharesReport) -> list[ShareRow]:
                     labels_low=_percent(alone.low, place, column),
                     labels_high=_percent(alone.high, place, column),
                     model=None if model is None else _percent(model.values, place, column),
-                    moved=place > 0 and _has_moved(best, place, column),
+                    moved=_has_moved(best, place, column, earlier, ordered=report.grouping in IN_TIME),
                 )
             )
     return rows
@@ -314,10 +383,43 @@ def _percent(values: "np.ndarray[Any, np.dtype[np.float64]]", place: int, column
     return round(100 * float(values[place, column]), 2)
 
 
-def _has_moved(shares: Shares, place: int, column: int) -> bool:
-    """Say whether a share differs from that of the group before by more than `MOVED` standard errors."""
-    halves: Sequence[float] = [
-        float(shares.high[one, column] - shares.low[one, column]) / 2 for one in (place - 1, place)
-    ]
-    difference = abs(float(shares.values[place, column] - shares.values[place - 1, column]))
-    return difference > MOVED * math.hypot(*halves) / STANDARD
+def axis_top(rows: list[ShareRow]) -> int:
+    """Return the end of an axis in percent that holds all intervals and wastes little."""
+    most = max((row.high for row in rows), default=100.0)
+    return next(top for top in (5, 10, 20, 30, 50, 100) if most <= top or top == 100)
+
+
+def _count_before(report: SharesReport) -> SharesReport | None:
+    """Return the count of another block that a count of the whole pool is held against."""
+    if report.grouping not in (Grouping.WHOLE, Grouping.COLUMN):
+        return None
+    found = SharesReport.objects.filter(
+        project=report.project_id,
+        number__lt=report.number,
+        counts__isnull=False,
+        grouping=report.grouping,
+        column=report.column,
+        classes=report.classes,
+    ).exclude(block=report.block_id)
+    before = found.select_related("block", "release").order_by("-number").first()
+    # Groups of a column are its categories, and these may have changed.
+    return before if before and _names(before) == _names(report) else None
+
+
+def _names(report: SharesReport) -> list[str]:
+    return [group["name"] for group in report.groups]
+
+
+def _has_moved(shares: Shares, place: int, column: int, earlier: Shares | None, *, ordered: bool) -> bool:
+    """Say whether a share is more than `MOVED` standard errors from the group before, or from the count before."""
+    if ordered and place > 0:
+        before, other = shares, place - 1
+    elif earlier is not None:
+        before, other = earlier, place
+    else:
+        return False
+    half, half_before = (
+        float(one.high[at, column] - one.low[at, column]) / 2 for one, at in ((shares, place), (before, other))
+    )
+    difference = abs(float(shares.values[place, column] - before.values[other, column]))
+    return difference > MOVED * math.hypot(half, half_before) / STANDARD

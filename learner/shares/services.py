@@ -9,18 +9,20 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
+from django.db.models.fields.json import KeyTextTransform
 from numpy.typing import NDArray
 
-from annotation.models import Dataset, Project
+from annotation.models import Dataset, Project, Record
 from annotation.work.services import jobs
 from annotation.work.services.attempts import finish_work
-from annotation.work.services.sending import send_on_commit
 from learner.errors import SharesRefused
+from learner.estimators import abstaining
 from learner.linear_model import LinearModel
 from learner.models import Grouping, SharesReport
 from learner.pools import attempts, features, records
 from learner.pools.configuration import learned_numbers
-from learner.pools.keys import MEASURE_SHARES, MEASURE_SHARES_TASK, attempt_key
+from learner.pools.keys import MEASURE_SHARES, attempt_key
+from learner.releases.services.card_issues import issue_with_thresholds
 from learner.shares import selectors
 from learner.shares.selectors import Offer
 from privacy.accounting.events import ClassCountsEvent
@@ -38,17 +40,17 @@ ROWS_AT_ONCE = 65_536
 TOO_DEAR = as_message("The account cannot pay for these shares.")
 
 
-def ask_shares(*, project: Project, block: int, grouping: Grouping, actor: User) -> SharesReport:
+def ask_shares(*, project: Project, block: int, grouping: Grouping, actor: User, column: str = "") -> SharesReport:
     """Order the shares that a block's labels show; all that is written here is public and fixed before any is read."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if why := selectors.refusal(locked):
             raise SharesRefused(why)
         if selectors.is_busy(locked):
-            raise SharesRefused(as_message("A training or another count is going on; ask again when it is done."))
-        offer = selectors.offer_of(locked, block=block, grouping=grouping)
+            raise SharesRefused(as_message("A training or measurement is running; try again later."))
+        offer = selectors.offer_of(locked, block=block, grouping=grouping, column=column)
         if offer is None:
-            raise SharesRefused(as_message("There is no such block with a model."))
+            raise SharesRefused(as_message("No such block with a model."))
         if not offer.can_pay:
             raise BudgetExceeded(TOO_DEAR)
         last = SharesReport.objects.filter(project=locked).aggregate(number=Max("number"))["number"] or 0
@@ -59,15 +61,14 @@ def ask_shares(*, project: Project, block: int, grouping: Grouping, actor: User)
             release=offer.release,
             classes=list(offer.classes),
             grouping=grouping,
-            groups=[
-                {"name": group.name, "datasets": [dataset.pk for dataset in group.datasets]} for group in offer.groups
-            ],
+            column=column,
+            groups=offer.groups_json,
             rate=offer.rate,
             accuracy=None if offer.pool is None else offer.accuracy,
             events=_events_json(offer),
             asked_by=actor.get_username(),
         )
-        send_on_commit(MEASURE_SHARES_TASK, report_id=str(report.pk))
+        jobs.send_on_commit()
         jobs.send_project_changed(locked.pk)
     return report
 
@@ -79,9 +80,11 @@ def measure_shares(*, report_id: UUID | str) -> None:
         if lease is None:
             return
         project, account = report.project, report.project.pool_account
-        offer = selectors.offer_of(project, block=report.block.block or 0, grouping=Grouping(report.grouping))
+        offer = selectors.offer_of(
+            project, block=report.block.block or 0, grouping=Grouping(report.grouping), column=report.column
+        )
         if offer is None or not _is_as_asked(report, offer):
-            raise SharesRefused(as_message("The project has changed since; ask again."))
+            raise SharesRefused(as_message("The project has changed; ask again."))
         features.find_room(project)
         if not can_pay(account, offer.events):
             raise BudgetExceeded(TOO_DEAR)
@@ -102,10 +105,11 @@ def measure_shares(*, report_id: UUID | str) -> None:
         public = {"shares": report.number, "events": _events_json(offer), "counts": counts}
         digest = hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
         with transaction.atomic():
-            if pool_entry is not None:
-                ledger.commit(reservation=pool_entry, output_digest=digest)
-            entry = ledger.commit(reservation=reservation, output_digest=digest)
-            finish_work(row=report, committed_entry=entry, counts=counts, events=_events_json(offer))
+            held = [reservation] if pool_entry is None else [pool_entry, reservation]
+            entries = [ledger.commit(reservation=each, output_digest=digest) for each in held]
+            finish_work(row=report, committed_entry=entries[-1], counts=counts, events=_events_json(offer))
+            if offer.grouping == Grouping.CONFIDENCE and report.release is not None:
+                issue_with_thresholds(release=report.release, entries=entries)
             jobs.send_project_changed(project.pk)
             fault_point("shares_finished")
 
@@ -117,9 +121,8 @@ def _events_json(offer: Offer) -> dict[str, Any]:
 
 def _is_as_asked(report: SharesReport, offer: Offer) -> bool:
     """Say whether public facts are those of the ask; only the count of releases before may have grown."""
-    groups = [[dataset.pk for dataset in group.datasets] for group in offer.groups]
     return (
-        groups == [group["datasets"] for group in report.groups]
+        offer.groups_json == report.groups
         and list(offer.classes) == report.classes
         and offer.release == report.release
         and (offer.pool is not None) == ("pool" in report.events)
@@ -128,52 +131,63 @@ def _is_as_asked(report: SharesReport, offer: Offer) -> bool:
 
 def _released(project: Project, offer: Offer) -> dict[str, list[float]]:
     """Return the noisy counts: all that leaves the records."""
-    datasets = [dataset for group in offer.groups for dataset in group.datasets]
+    datasets, groups = offer.datasets, _groups_of_rows(offer)
     rng, k = SecureRandom(), len(offer.classes)
-    of_dataset = np.repeat(np.arange(len(offer.groups)), [len(group.datasets) for group in offer.groups])
-    order = np.argsort([dataset.pk for dataset in datasets])
-    datasets, of_dataset = [datasets[place] for place in order], of_dataset[order]
     model, pool = offer.model, offer.pool
     inner = offer.sample.inner
     assert isinstance(inner, ClassCountsEvent)
+    sampled, labels = _sampled(project, offer, datasets)
+    counts: dict[str, list[float]] = {}
     queries: Queries
     if model is None or pool is None:
         queries = mechanism.count_query(
-            "sample", lambda: _label_cells(project, offer, datasets, of_dataset), inner, rng=rng
+            "sample", lambda: mechanism.label_cells(labels, groups[sampled.rows], n_classes=k), inner, rng=rng
         )
-        session = MeasuringSession(queries)
-        return {"sample": session.ask("sample").tolist()}
-    rows_of = np.repeat(of_dataset, [dataset.row_count for dataset in datasets])
-    X = features.stacked_features(datasets, dimension=model.coef.shape[1])
-    predicted = np.concatenate(
-        [_predicted(X[start : start + ROWS_AT_ONCE], model) for start in range(0, len(rows_of), ROWS_AT_ONCE)]
-    )
+    else:
+        sure, predicted = _said(datasets, model)
 
-    def pool_cells() -> Numbers:
-        cells = mechanism.predicted_cells(predicted, rows_of, n_classes=k)
-        # An emptied slot is the dummy of the promise, and counts nowhere.
-        first = 0
-        for dataset in datasets:
-            cells[first + features.empty_slots(dataset)] = mechanism.NOWHERE
-            first += dataset.row_count
-        return cells
+        def pool_cells() -> Numbers:
+            if offer.grouping == Grouping.CONFIDENCE:
+                cells = sure[:, np.newaxis].copy()
+            else:
+                cells = mechanism.predicted_cells(predicted, groups, n_classes=k)
+            # An emptied slot is the dummy of the promise, and counts nowhere.
+            first = 0
+            for dataset in datasets:
+                cells[first + features.empty_slots(dataset)] = mechanism.NOWHERE
+                first += dataset.row_count
+            return cells
 
-    def compared_cells() -> Numbers:
-        sampled, labels = _sampled(project, offer, datasets)
-        groups = of_dataset[sampled.places]
-        return mechanism.compared_cells(labels, predicted[sampled.rows], groups, n_classes=k)
+        def sample_cells() -> Numbers:
+            rows = sampled.rows
+            if offer.grouping == Grouping.CONFIDENCE:
+                firsts = abstaining.bins(np.array(counts["pool"]))
+                return abstaining.outcome_cells(sure[rows], predicted[rows] == labels, firsts)
+            return mechanism.compared_cells(labels, predicted[rows], groups[rows], n_classes=k)
 
-    queries = {
-        **mechanism.count_query("pool", pool_cells, pool, rng=rng),
-        **mechanism.count_query("sample", compared_cells, inner, rng=rng),
-    }
+        queries = {
+            **mechanism.count_query("pool", pool_cells, pool, rng=rng),
+            **mechanism.count_query("sample", sample_cells, inner, rng=rng),
+        }
     session = MeasuringSession(queries)
-    return {name: session.ask(name).tolist() for name in queries}
+    for name in queries:
+        counts[name] = session.ask(name).tolist()
+    return counts
 
 
-def _label_cells(project: Project, offer: Offer, datasets: list[Dataset], of_dataset: Numbers) -> Numbers:
-    sampled, labels = _sampled(project, offer, datasets)
-    return mechanism.label_cells(labels, of_dataset[sampled.places], n_classes=len(offer.classes))
+def _groups_of_rows(offer: Offer) -> Numbers:
+    """Return the place of each stacked record's group."""
+    if offer.grouping != Grouping.COLUMN:
+        of_dataset = {each.pk: place for place, group in enumerate(offer.groups) for each in group.datasets}
+        sizes = [dataset.row_count for dataset in offer.datasets]
+        return np.repeat([of_dataset[dataset.pk] for dataset in offer.datasets], sizes).astype(np.int64)
+    places = {group.name: place for place, group in enumerate(offer.groups[:-1])}
+    found = []
+    for dataset in offer.datasets:
+        kept = Record.objects.filter(dataset=dataset).order_by("row_number")
+        values = kept.values_list(KeyTextTransform(offer.column, "payload")).iterator(chunk_size=ROWS_AT_ONCE)
+        found.append(np.array([places.get(value, len(places)) for (value,) in values], dtype=np.int64))
+    return np.concatenate(found)
 
 
 def _sampled(project: Project, offer: Offer, datasets: list[Dataset]) -> tuple[records.SampledRecords, Numbers]:
@@ -185,5 +199,12 @@ def _sampled(project: Project, offer: Offer, datasets: list[Dataset]) -> tuple[r
     return sampled, labels
 
 
-def _predicted(rows: NDArray[np.float32], model: LinearModel) -> Numbers:
-    return np.asarray(model.leaders(model.decision_function(np.asarray(rows))), dtype=np.int64)
+def _said(datasets: list[Dataset], model: LinearModel) -> tuple[Numbers, Numbers]:
+    """Return the cell of each record's confidence, and its predicted class."""
+    X = features.stacked_features(datasets, dimension=model.coef.shape[1])
+    cells, predicted = [], []
+    for start in range(0, sum(dataset.row_count for dataset in datasets), ROWS_AT_ONCE):
+        values = model.decision_function(np.asarray(X[start : start + ROWS_AT_ONCE]))
+        cells.append(abstaining.confidence_cells(model.probabilities(values)))
+        predicted.append(np.asarray(model.leaders(values), dtype=np.int64))
+    return np.concatenate(cells), np.concatenate(predicted)

@@ -16,6 +16,7 @@ from annotation.work.polling import moving_page
 from learner.access import may_manage, project_of
 from learner.models import Grouping
 from learner.pools.selectors import version_number
+from learner.releases.selectors import thresholds_of
 from learner.shares import selectors, services
 
 SHOWN = 10
@@ -30,14 +31,18 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     if request.method == "POST":
         if not may_manage(request, project):
-            raise PermissionDenied(_("Only a manager of the project can ask for shares."))
-        grouping, block = request.POST.get("grouping", ""), version_number(request.POST.get("block") or "")
-        if grouping not in Grouping or not block:
+            raise PermissionDenied(_("Only a manager can do this."))
+        named = selectors.grouping_named(project, request.POST.get("grouping", ""))
+        block = version_number(request.POST.get("block") or "")
+        if named is None or not block:
             raise Http404
-        services.ask_shares(project=project, block=block, grouping=Grouping(grouping), actor=person_of(request))
+        grouping, column = named
+        actor = person_of(request)
+        services.ask_shares(project=project, block=block, grouping=grouping, column=column, actor=actor)
         messages.success(request, _("The records are being counted."))
         return redirect("learner:shares", slug=slug)
-    grouping = Grouping(request.GET["by"]) if request.GET.get("by") in Grouping else Grouping.WHOLE
+    by = request.GET.get("by", "")
+    grouping, column = selectors.grouping_named(project, by) or (Grouping.WHOLE, "")
     points = wanted_points(request.GET.get("points", ""))
     reports = list(selectors.reports_of(project)[:SHOWN])
     return moving_page(
@@ -46,11 +51,16 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         [(report.number, report.state) for report in reports],
         lambda: {
             "project": project,
-            "reports": [(report, selectors.share_rows(report)) for report in reports],
+            "reports": [
+                (report, rows, selectors.axis_top(rows), thresholds_of(report))
+                for report in reports
+                for rows in (selectors.share_rows(report),)
+            ],
             "refusal": selectors.refusal(project),
-            "offers": selectors.offers(project, grouping=grouping),
-            "grouping": grouping,
-            "groupings": Grouping.choices,
+            "offers": selectors.offers(project, grouping=grouping, column=column),
+            "series": selectors.series_price(project),
+            "grouping": f"{grouping}:{column}" if column else grouping,
+            "groupings": selectors.grouping_choices(project),
             "points": points,
             "needs": selectors.needs(project, points=points) if points else [],
             "may_ask": may_manage(request, project) and not selectors.is_busy(project),

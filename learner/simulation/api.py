@@ -28,7 +28,7 @@ PlannedRecords = Annotated[
 
 
 class PlanOut(Answer, reads=Reads.MANAGED):
-    """What the accounts still buy, if people answer all they are asked and agree.
+    """Rounds and releases the accounts still buy, if people answer all they are asked and agree.
 
     `releases` and `rounds` still come, null of a stream, which pays once, and while work runs. `uploads` is how many
     the gate can take, null without one and where all share one price; `label_limit` how many answers may be paid, null
@@ -56,7 +56,7 @@ def get_plan(request: HttpRequest, slug: str, records: PlannedRecords = None) ->
 
 
 class SimulatedPointOut(Answer, reads=Reads.MANAGED):
-    """Accuracy after so many labels on one kind of data that is about nobody, with privacy and without."""
+    """Accuracy or entity F1 after so many labels on one kind of data that is about nobody, with privacy and without."""
 
     data: Literal["public", "digits", "made_up"]
     labels: int
@@ -72,6 +72,7 @@ class PlanSimulationOut(Answer, reads=Reads.MANAGED):
     records: int
     state: Literal["none", "waiting", "running", "done", "failed"]
     recommendation: str
+    measure: Literal["accuracy", "entity_f1"]
     points: list[SimulatedPointOut]
 
 
@@ -119,6 +120,7 @@ def _simulation(forecast: Forecast) -> dict[str, Any]:
         "records": forecast.records,
         "state": _state(simulation),
         "recommendation": recommendation(result),
+        "measure": "entity_f1" if forecast.finds_spans else "accuracy",
         "points": [
             {
                 "data": data,

@@ -75,7 +75,7 @@ class CrowdSettings:
 
     @property
     def epsilon_once(self) -> float:
-        """What one randomisation may cost, so that all a unit can move stay within the account."""
+        """Largest price of one randomisation with which all that a unit can move stays within the account."""
         return self.answers_event(2).epsilon
 
     def answers_event(self, n_classes: int) -> AnswersEvent:

@@ -13,8 +13,11 @@ from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
 from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
+from learner.estimators.pick import PickedFit
+from learner.linear_model import LinearModel
 from learner.simulation.crowd import CrowdPlay, CrowdPool
 from learner.simulation.setup import Setup, SimulatedData, simulated_estimator, simulated_strategy, strategy_choice
+from learner.simulation.spans import PublicSpans, span_scores
 from learner.simulation.stream import StreamPlay, StreamSettings
 from learner.simulation.task import SimulationTask
 from learner.simulation.trusted import TrustedSettings, clear_answers, course, rounds, strength_of
@@ -47,37 +50,50 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class PublicRows:
-    """Public rows, shape (n, dimension), their classes, and what version 0 takes each for, if there is one."""
+    """Public rows, shape (n, dimension), their classes, version 0 and what a first fit starts from, if anything.
+
+    `has_examples` says that version 0 was made of examples of every class, `picks` that noisy counts of right answers
+    decide how far a release goes from the start, `of_answers` that trainings are charged for another label.
+    """
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
-    named: NDArray[np.int64] | None = None
+    version_0: LinearModel | None = None
+    start: LinearModel | None = None
+    has_examples: bool = False
+    picks: bool = False
+    of_answers: bool = False
+
+    def __len__(self) -> int:
+        return len(self.X)
 
 
-def pool_rows(public: PublicRows) -> int:
+def pool_rows(public: PublicRows | PublicSpans) -> int:
     """Return how many rows a simulated pool has; a quarter is kept to measure on."""
-    return len(public.X) - len(public.X) // 4
+    return len(public) - len(public) // 4
 
 
 # The data that a setup is simulated on: a kind, or rows of one's own.
-Source = SimulatedData | PublicRows
+Source = SimulatedData | PublicRows | PublicSpans
 
 
 def references(source: Source, setup: Setup) -> dict[str, float]:
     """Return the accuracy of always one answer and, where words name the classes, of version 0."""
+    if isinstance(source, PublicSpans):
+        return {} if source.version_0 is None else {"version_0": source.f1_of(source.version_0)[0]}
     if isinstance(source, PublicRows):
         found = {"constant": float(np.bincount(source.y).max() / len(source.y))}
-        if source.named is not None:
-            found["version_0"] = float((source.named == source.y).mean())
+        if (first := source.version_0) is not None:
+            named = first.leaders(first.decision_function(source.X.astype(np.float64)))
+            found["version_0"] = float((named == source.y).mean())
         return found
     _X, y, _X_test, _y_test = _pool(source, setup, np.random.default_rng(20_261_121))
     return {"constant": float(np.bincount(y).max() / len(y))}
 
 
 def simulated(setup: Setup, data: Source, *, seeds: int, private: bool = True) -> list[CurvePoint]:
-    played = _run if private else _clear_run
     with threadpool_limits(limits=1, user_api="blas"):
-        runs = [[(labels, *_scores(said, y)) for labels, said, y in played(setup, data, seed)] for seed in range(seeds)]
+        runs = [list(_scored(setup, data, seed, private=private)) for seed in range(seeds)]
     shortest = min(len(run) for run in runs)
     points = []
     for place in range(shortest):
@@ -94,12 +110,24 @@ def simulated(setup: Setup, data: Source, *, seeds: int, private: bool = True) -
     return points
 
 
-def _run(setup: Setup, data: Source, seed: int) -> Iterator[tuple[int, Said, Said]]:
+def _scored(setup: Setup, data: Source, seed: int, *, private: bool) -> Iterator[tuple[int, float, float]]:
+    if isinstance(data, PublicSpans):
+        values = _values_of(setup) | {"maximum_releases": setup.releases}
+        yield from span_scores(setup, data, values, seed=seed, private=private)
+        return
+    played = _run if private else _clear_run
+    for labels, said, y in played(setup, data, seed):
+        yield (labels, *_scores(said, y))
+
+
+def _run(setup: Setup, data: SimulatedData | PublicRows, seed: int) -> Iterator[tuple[int, Said, Said]]:
     rng = np.random.default_rng((20_261_121, seed))
     X, y, X_test, y_test = _pool(data, setup, rng)
-    source, names = SimulationRandom(rng), tuple(map(str, range(setup.n_classes)))
+    source = SimulationRandom(rng)
     counts = [count for count in setup.label_counts if count <= len(X)]
     test = X_test.astype(np.float64)
+    public = data if isinstance(data, PublicRows) else PublicRows(X, y)
+    names = tuple(map(str, range(setup.n_classes))) if public.start is None else public.start.classes
     if setup.stream:
         counts = setup.label_counts
         task = SimulationTask((), y, (), y_test, names, rows=X, test_rows=X_test, label_counts=tuple(counts))
@@ -107,9 +135,9 @@ def _run(setup: Setup, data: Source, seed: int) -> Iterator[tuple[int, Said, Sai
         found = play.answers(seed, chosen=True)
     elif setup.block_rates:
         values = _values_of(setup) | {"maximum_releases": setup.releases}
-        settings = TrustedSettings(values, setup.n_classes, in_series=True)
+        settings = TrustedSettings(values, setup.n_classes, in_series=True, has_examples=public.has_examples)
         rows = X.astype(np.float64)
-        found, asked = course(settings, rows, y, test, classes=names, prior=None, rng=source)
+        found, asked = course(settings, rows, y, test, classes=names, prior=public.start, rng=source)
         counts = np.cumsum([len(block) for block in asked]).tolist()
     elif (trained := simulated_estimator(setup)) is not None and trained.learns_responses:
         event = event_from_json(setup.answers) if setup.answers else None
@@ -118,7 +146,7 @@ def _run(setup: Setup, data: Source, seed: int) -> Iterator[tuple[int, Said, Sai
             classes=names,
             pool=CrowdPool((), np.ones(len(X)), tuple(y[:, None]), len(X), len(X), assumed=True),
             rows=X,
-            prior=None,
+            prior=public.start,
             overlap=1,
             round_size=setup.round_size,
             event=event,
@@ -127,9 +155,9 @@ def _run(setup: Setup, data: Source, seed: int) -> Iterator[tuple[int, Said, Sai
         strategy = strategy_behind(strategy_choice(setup), None if event is None else event.epsilon)
         found = play_crowd.course(strategy, test, label_counts=counts)
     else:
-        estimator = _estimator(setup).set_params(random_state=np.random.default_rng((20_261_122, seed)))
+        estimator = _estimator(setup, public)
         found = rounds(
-            estimator,
+            estimator.set_params(random_state=np.random.default_rng((20_261_122, seed))),
             simulated_strategy(setup),
             X,
             y,
@@ -142,7 +170,7 @@ def _run(setup: Setup, data: Source, seed: int) -> Iterator[tuple[int, Said, Sai
     yield from ((count, said, y_test) for count, said in zip(counts, found, strict=True))
 
 
-def _clear_run(setup: Setup, data: Source, seed: int) -> Iterator[tuple[int, Said, Said]]:
+def _clear_run(setup: Setup, data: SimulatedData | PublicRows, seed: int) -> Iterator[tuple[int, Said, Said]]:
     """Yield the same of models without noise on as many labels, tuned once on the first of them."""
     X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
     rows, test = X.astype(np.float64), X_test.astype(np.float64)
@@ -162,17 +190,22 @@ def _values_of(setup: Setup) -> dict[str, Any]:
     return {**setup.parameters, **setup.declared, **setup.policy, **chosen, **prices, **limits}
 
 
-def _estimator(setup: Setup) -> PrivateEstimator:
+def _estimator(setup: Setup, public: PublicRows) -> PrivateEstimator:
     choice = simulated_estimator(setup)
     assert choice is not None
     shape = Shape(
         list(range(setup.n_classes)),
         1.0,
         INTERCEPT_SCALING,
+        public.start,
         adjacency=setup.training.adjacency,
         labels_per_record=setup.labels_per_record,
+        has_examples=public.has_examples,
     )
-    return choice.of({**setup.declared, "training_epsilon": setup.training.epsilon}).estimator(shape)
+    estimator = choice.of({**setup.declared, "training_epsilon": setup.training.epsilon}).estimator(shape)
+    if not public.picks or public.start is None:
+        return estimator
+    return PickedFit(estimator, public.start, of_answers=public.of_answers)
 
 
 def _scores(predicted: Said, y: Said) -> tuple[float, float]:
@@ -181,7 +214,7 @@ def _scores(predicted: Said, y: Said) -> tuple[float, float]:
 
 
 def _pool(
-    data: Source, setup: Setup, rng: np.random.Generator
+    data: SimulatedData | PublicRows, setup: Setup, rng: np.random.Generator
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
     """Return rows and classes of a pool and of a test set; no row is longer than 1."""
     rows = setup.simulated_records

@@ -53,15 +53,15 @@ def _too_little(event: AnswersEvent, questions: int) -> str:
         "classes": event.n_classes,
     }
     said = ngettext(
-        "At this epsilon answers add almost nothing: %(questions)s question is worth about %(worth)s answers said "
-        "openly, for %(classes)s classes. A few words about each class teach more and cost nothing.",
-        "At this epsilon answers add almost nothing: %(questions)s questions are worth about %(worth)s answers said "
-        "openly, for %(classes)s classes. A few words about each class teach more and cost nothing.",
+        "At this epsilon %(questions)s question is worth about %(worth)s open "
+        "answers, for %(classes)s classes. Class descriptions teach more, for free.",
+        "At this epsilon %(questions)s questions are worth about %(worth)s open "
+        "answers, for %(classes)s classes. Class descriptions teach more, for free.",
         questions,
     )
     if helping is None or helping > LARGEST_EPSILON:
         return said % numbers
-    helps = _("From about ε %(epsilon)s of all answers on, so many questions begin to help.")
+    helps = _("They help from about ε %(epsilon)s on.")
     return f"{said % numbers} {helps % {'epsilon': number_format(f'{helping:g}')}}"
 
 
@@ -71,8 +71,8 @@ def _people(project: Project, event: AnswersEvent, questions: int) -> str:
         return ""
     people = max(project.overlap, math.ceil(questions * project.overlap / event.questions_per_annotator))
     return ngettext(
-        "These questions need at least %(people)s annotator, since nobody answers more than %(cap)s.",
-        "These questions need at least %(people)s annotators, since nobody answers more than %(cap)s.",
+        "They need at least %(people)s annotator at %(cap)s answers each.",
+        "They need at least %(people)s annotators at %(cap)s answers each.",
         people,
     ) % {"people": number_format(people, force_grouping=True), "cap": event.questions_per_annotator}
 
@@ -93,7 +93,7 @@ def recommendation(result: Mapping[str, Any]) -> str:
     }
     if lost > MUCH_NOISE:
         return _("Plan more records or a larger ε: at %(labels)s labels the noise takes %(points)s points.") % numbers
-    return _("Keep this ε and plan more labels: at %(labels)s the noise takes only %(points)s points.") % numbers
+    return _("Keep this ε: at %(labels)s labels the noise takes only %(points)s points.") % numbers
 
 
 # How much is planned: the same settings with more records or a smaller rest of the limit.
@@ -162,10 +162,7 @@ def _expected(
 
 
 def simulation_of(project: Project, draft: OpeningDraft | None = None) -> PlanSimulation | None:
-    """Return the newest finished simulation of the settings as they are, on the own public file if one was made.
-
-    What rests on the public file of another project is never taken.
-    """
+    """Return the newest finished simulation of the settings as they are, never on another project's public file."""
     try:
         described = setup_of(project, default_records(project)).as_json()
     except ExtraMissing:
@@ -177,12 +174,6 @@ def simulation_of(project: Project, draft: OpeningDraft | None = None) -> PlanSi
         if newest := each.filter(result__isnull=False).first() or each.first():
             return newest
     return None
-
-
-def simulated_course(project: Project) -> SimulatedCourse:
-    """Return the newest simulation of the settings as they are; it rests on public data alone."""
-    found = simulation_of(project)
-    return course_of(None if found is None else found.result)
 
 
 def _distance(some: int, other: int) -> float:

@@ -86,10 +86,7 @@ class Outcome:
     gate: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values: `accounts`, `points`, `notes`, `gate` where there is one, and the mark.
-
-        A point has `releases` where there are several.
-        """
+        """Return plain JSON: `accounts`, `points`, `notes`, the mark, and `gate` where there is one."""
         points = [asdict(point) for point in self.points]
         return {
             "accounts": [asdict(account) for account in self.accounts],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, declaration_of
 from annotation.data.readers.reading import Upload
-from dpal.reading.cells import BadCell
+from dpal.reading.cells import BadCell, check_storable
 from dpal.reading.labels import SEVERAL, LabelNames, label_text, labels_in, name_key
 from dpal.reading.rows import Layout
 from learner.estimators.descriptions import ClassDescription
@@ -75,13 +75,26 @@ TEST_ARRAYS = ("X_test", "y_test")
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """Which columns of a file hold what, and how it is written; without a header columns are called 1, 2, ..."""
+    """Columns of a file and how it is written; without a header columns are called 1, 2, ..."""
 
     text: str = "text"
     label: str = "label"
     contributor: str | None = None
     has_header: bool = True
     quoting: bool = True
+    skip_rows: int = 0
+
+    def layout(self) -> Layout:
+        """Return how a file of texts with these columns is read."""
+        return Layout(
+            kind="text",
+            text=self.text,
+            label=self.label,
+            contributor=self.contributor,
+            has_header=self.has_header,
+            quoting=self.quoting,
+            skip_rows=self.skip_rows,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,22 +160,18 @@ def read_records(path: Path, *, columns: FileColumns) -> tuple[Records, Records 
     """Return the records of a file, and those it holds out itself, which only `.npz` files can."""
     if path.suffix == ".npz":
         return _arrays(path)
-    layout = Layout(
-        kind="text",
-        text=columns.text,
-        label=columns.label,
-        contributor=columns.contributor,
-        has_header=columns.has_header,
-        quoting=columns.quoting,
-    )
+    layout = columns.layout()
     found: dict[str, list[Any]] = {name: [] for name in layout.columns()}
+    texts: list[str] = []
     with path.open("rb") as file:
         for batch in Upload(file, path.name, layout, maximum_bytes=MAXIMUM_BYTES).cells():
             if batch.bad:
                 raise ValueError(f"{path.name}: line {batch.bad[0].line} {batch.bad[0].reason}")
+            for line, cell in zip(batch.lines, batch.columns[columns.text], strict=True):
+                texts.append(_text(cell, f"{path.name}: line {line}"))
             for name, cells in batch.columns.items():
                 found[name] += cells
-    texts, labels = [_cell(cell) for cell in found[columns.text]], [_label(cell, path) for cell in found[columns.label]]
+    labels = [_label(cell, path) for cell in found[columns.label]]
     kept = [place for place, (text, label) in enumerate(zip(texts, labels, strict=True)) if text and label]
     if len(kept) < 2:
         raise ValueError(f"{path.name}: fewer than two rows have a text and a label")
@@ -228,6 +237,15 @@ def _label(cell: Any, path: Path) -> str:
     if len(named) > 1:
         raise ValueError(f"{path.name}: a label {SEVERAL}")
     return named[0] if named else ""
+
+
+def _text(cell: Any, place: str) -> str:
+    text = _cell(cell)
+    try:
+        check_storable(text)
+    except BadCell as error:
+        raise ValueError(f"{place} {error}") from None
+    return text
 
 
 def _cell(cell: Any) -> str:

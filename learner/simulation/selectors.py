@@ -1,8 +1,9 @@
 """Forecast of rounds and releases that the budget still pays for, by the events and prices of the real loop."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from django.db.models import Max
@@ -13,11 +14,10 @@ from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, Query
 from learner.estimators.randomized_answers import FREE_TRAINING
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.pools import records, selectors
-from learner.pools import records as pool_selectors
 from learner.pools.configuration import answers_event_of, finding_of, secret_sample_of, strategy_of
 from learner.pools.prices import round_series
 from learner.pools.selectors import QuestionCounts
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import AnswersEvent, PostProcessingEvent
 from privacy.ledger.models import BudgetAccount, Filter
 from privacy.ledger.rules import adjacency_of, price
@@ -28,11 +28,12 @@ MOST_STAGES = 300
 
 
 class End(StrEnum):
-    """Why the forecast ends where it does."""
+    """Reason why the forecast ends."""
 
     BUDGET = "budget"
     PLAN = "plan"
     POOL = "pool"
+    BLOCKS = "blocks"
     FAR = "far"
 
 
@@ -51,10 +52,7 @@ class PlannedStage:
 
 @dataclass(frozen=True, slots=True)
 class PlanForecast:
-    """Rounds and releases that still come; of each release its epsilon and its labels, and the next events, if any.
-
-    `choosing` is the epsilon of all coming rounds.
-    """
+    """Coming rounds and releases: epsilon and labels of each, the next events, and the epsilon of all rounds."""
 
     rounds: int
     releases: int
@@ -65,9 +63,20 @@ class PlanForecast:
     labels: tuple[int, ...] = ()
     choosing: float = 0.0
 
+    def as_json(self) -> dict[str, Any]:
+        events = {"next_round": self.next_round, "next_training": self.next_training}
+        written = {name: event and event.to_json() for name, event in events.items()}
+        return asdict(replace(self, next_round=None, next_training=None)) | written
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "PlanForecast":
+        events = {name: values[name] and event_from_json(values[name]) for name in ("next_round", "next_training")}
+        rows = {name: tuple(values[name]) for name in ("costs", "labels")}
+        return cls(**{**values, **events, **rows, "end": End(values["end"])})
+
 
 class Purse:
-    """What an account has left, or its `whole` limit, in the integers the database compares."""
+    """Rest of an account, or its `whole` limit, in the integers the database compares."""
 
     def __init__(self, account: BudgetAccount, *, whole: bool = False) -> None:
         self.account = account
@@ -129,9 +138,13 @@ class Start:
     @property
     def questions(self) -> int:
         if self.records is None:
-            return _questions_left(self.project)
+            return coming_questions(self.project)
         affordable = None if self.anew else questions_left(self.project)
         return self.records if affordable is None else min(self.records, affordable)
+
+    @property
+    def has_blocks(self) -> bool:
+        return records.labels_in_secret(self.project)
 
     @property
     def pool_size(self) -> int:
@@ -174,7 +187,7 @@ def plan_forecast(
     for event in start.pending:
         purse.pay(event)
     done: list[PlannedStage] = []
-    end = End.POOL
+    end = End.BLOCKS if start.has_blocks else End.POOL
     following: list[PlannedStage] = []
     releases = 0
     for stage in _stages(start):
@@ -213,7 +226,7 @@ def _choosing(stage: PlannedStage) -> list[Event]:
 
 
 def _stages(start: Start) -> Iterator[PlannedStage]:
-    return _secret_stages(start) if records.labels_in_secret(start.project) else _open_stages(start)
+    return _secret_stages(start) if start.has_blocks else _open_stages(start)
 
 
 def _open_stages(start: Start) -> Iterator[PlannedStage]:
@@ -275,10 +288,11 @@ def secret_rates(project: Project) -> list[float]:
     return [secret_sample_of(project, block=block).rate for block in blocks]
 
 
-def _questions_left(project: Project) -> int:
+def coming_questions(project: Project) -> int:
+    """Return how many questions can still be opened: what is there to ask about, as far as answers are paid for."""
     if project.oracle == Oracle.CROWD:
         candidates = Query.objects.filter(project=project, state=QueryState.UNASKED).count()
     else:
-        candidates = pool_selectors.unasked_records(project).count()
+        candidates = records.records_left(project)
     affordable = questions_left(project)
     return candidates if affordable is None else min(candidates, affordable)

@@ -19,12 +19,13 @@ from privacy.wording import as_message
 
 if TYPE_CHECKING:
     from learner.simulation.curves import PublicRows, Source
+    from learner.simulation.spans import PublicSpans
 
 # Part of every fingerprint: another way to simulate makes other results.
-VERSION = 10
+VERSION = 11
 SEEDS = 5
-# Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
-STREAM_SEEDS = 3
+# Steps of a stream draw noise in as many dimensions as there are weights, and chains of spans are long to follow.
+FEW_SEEDS = 3
 
 
 def fingerprint_of(setup: Setup, epsilon: float, public: str = "") -> str:
@@ -62,14 +63,16 @@ def no_rows(_simulation: PlanSimulation) -> None:
     return None
 
 
-def run_simulation(*, job_id: str, read_public: "Callable[[PlanSimulation], PublicRows | None]" = no_rows) -> None:
+def run_simulation(
+    *, job_id: str, read_public: "Callable[[PlanSimulation], PublicRows | PublicSpans | None]" = no_rows
+) -> None:
     job = Job.objects.get(pk=job_id)
     with attempts.attempt_at(job) as lease:
         if lease is None:
             return
         wanted = PlanSimulation.objects.filter(job=job).first()
         if wanted is None:
-            attempts.fail_work(row=job, error=as_message("Another simulation took this one's place."))
+            attempts.fail_work(row=job, error=as_message("A newer simulation replaced it."))
             return
         result = _results(Setup.from_json(wanted.setup), lease, read_public(wanted))
         lease.check()
@@ -78,11 +81,11 @@ def run_simulation(*, job_id: str, read_public: "Callable[[PlanSimulation], Publ
             attempts.finish_work(row=job)
 
 
-def _results(setup: Setup, lease: attempts.Lease, public: "PublicRows | None") -> dict[str, Any]:
+def _results(setup: Setup, lease: attempts.Lease, public: "PublicRows | PublicSpans | None") -> dict[str, Any]:
     """Return the accuracy at each release on each set of data, with privacy and without, and of what costs nothing."""
     from learner.simulation.curves import pool_rows, references, simulated  # noqa: PLC0415  # slow import
 
-    seeds = STREAM_SEEDS if setup.stream else SEEDS
+    seeds = FEW_SEEDS if setup.stream or setup.finds_spans else SEEDS
     sources: dict[str, Source] = {"public": public} if public is not None else {data: data for data in _data_of(setup)}
     wanted = [(kind, data) for kind in ("curves", "plain") for data in sources]
     found: dict[str, Any] = {"seeds": seeds, "curves": {}, "plain": {}, "references": {}}
@@ -97,5 +100,7 @@ def _results(setup: Setup, lease: attempts.Lease, public: "PublicRows | None") -
 
 
 def _data_of(setup: Setup) -> list[Literal["digits", "made_up"]]:
-    """Return on what a setup is simulated where no public file is; digits are ten classes."""
+    """Return on what a setup is simulated where no public file is; digits are ten classes, and nothing has spans."""
+    if setup.finds_spans:
+        return []
     return ["digits", "made_up"] if setup.n_classes <= 10 else ["made_up"]

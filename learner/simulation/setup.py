@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.label_types.base import Teaching
 from annotation.choices.selections import block_rates
 from learner.estimators.choice import EstimatorChoice
 from learner.strategies.base import QueryStrategy, StrategyChoice
@@ -28,7 +29,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a project's numbers mean for its models; everything is public.
+    """Numbers of a project that decide how good its models become; all public.
 
     Attributes
     ----------
@@ -69,6 +70,11 @@ class Setup:
         return simulated_estimator(self) is not None and self.releases > 0 and bool(self.label_counts)
 
     @property
+    def finds_spans(self) -> bool:
+        choice = simulated_estimator(self)
+        return choice is not None and Teaching.SPANS in choice.learns
+
+    @property
     def block_rates(self) -> tuple[float, ...]:
         return block_rates(strategy_choice(self))
 
@@ -97,7 +103,9 @@ class Setup:
 
 def simulated_estimator(setup: Setup) -> type[EstimatorChoice] | None:
     choice = CATALOGUE.find(Kind.ESTIMATOR, setup.estimator)
-    return choice if choice is not None and issubclass(choice, EstimatorChoice) else None
+    if choice is None or not issubclass(choice, EstimatorChoice):
+        return None
+    return choice
 
 
 def simulated_strategy(setup: Setup) -> QueryStrategy:

@@ -59,7 +59,7 @@ class StreamSettings:
 
     @property
     def asks_all(self) -> bool:
-        """Whether every record is asked about, so that there is nothing to choose."""
+        """True where every record is asked about, so that there is nothing to choose."""
         return self.screen() is None
 
     @property

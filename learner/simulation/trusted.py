@@ -21,7 +21,7 @@ from learner.estimators.sums import PrivateSums
 from learner.estimators.version_zero import EncodedWords, enough_examples, public_examples
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.features.declared_rules import DeclaredRules
-from learner.features.image import ImageFeaturizer, ReadsImages
+from learner.features.image import ReadsImages
 from learner.linear_model import LinearModel
 from learner.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.simulation.reading import names_of, with_given
@@ -417,13 +417,11 @@ def rows_of_numbers(images: NDArray[np.generic], *, colour: bool = False) -> Arr
         rows = images.astype(np.float64)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(lengths > 0, lengths, 1.0) * (1 - 1e-9)
-    if colour and images.ndim == 4:
-        shape = RecordShape("image", IMAGE_SIDE**2, image_height=images.shape[1], image_width=images.shape[2])
-        return DeclaredRules(image_colours="colour").featurizer(shape).transform(images).astype(np.float64)
-    grey = images if images.ndim == 3 else images.mean(axis=3).astype(images.dtype)
-    height, width = grey.shape[1:]
-    pooled = (min(IMAGE_SIDE, height), min(IMAGE_SIDE, width))
-    return ImageFeaturizer(height, width, pooled=pooled, centered=True).transform(grey).astype(np.float64)
+    grey = images if colour or images.ndim == 3 else images.mean(axis=3).astype(images.dtype)
+    height, width = grey.shape[1:3]
+    shape = RecordShape("image", min(IMAGE_SIDE**2, height * width), image_height=height, image_width=width)
+    rules = DeclaredRules(image_colours="colour" if grey.ndim == 4 else "grey")
+    return rules.featurizer(shape).transform(grey).astype(np.float64)
 
 
 def _releases_note(settings: TrustedSettings) -> str:

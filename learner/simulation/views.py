@@ -31,8 +31,8 @@ from learner.simulation.setup import Setup
 
 DATA_WORDS = {
     "public": gettext_lazy("the public file"),
-    "digits": gettext_lazy("scikit-learn's handwritten digits"),
-    "made_up": gettext_lazy("made-up clouds of the declared dimension"),
+    "digits": gettext_lazy("public digits"),
+    "made_up": gettext_lazy("synthetic data"),
 }
 
 
@@ -41,18 +41,18 @@ class PlanForm(forms.Form):
         min_value=plan_setups.FEWEST_RECORDS,
         max_value=plan_setups.MOST_RECORDS,
         label=gettext_lazy("Records to plan for"),
-        help_text=gettext_lazy("Of an upload, or texts that pass the gate. Your own guess: no upload is looked at."),
+        help_text=gettext_lazy("Your estimate; no record is read."),
     )
 
     def __init__(self, *args: Any, arrival: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if arrival == Arrival.STREAM:
-            self.fields["records"].help_text = _("That arrive one by one. Your own guess: no record is looked at.")
+            self.fields["records"].help_text = _("Your estimate; no record is read.")
 
 
 @login_required
 def plan(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the budget buys as the project is configured, and a simulation of how good its models become."""
+    """Use of the budget as the project is configured, and a simulation of how good its models become."""
     project = managed_project(request, slug)
     form, forecast = plan_of(project, request.POST or request.GET)
     if request.method == "POST" and forecast is not None:
@@ -65,7 +65,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
 def draft_plan(request: HttpRequest, draft_id: UUID) -> HttpResponse:
-    """What the budget typed so far would buy: the project is opened, asked, and taken back before anybody sees it."""
+    """Use of the budget typed so far: the project is opened, asked, and rolled back."""
     draft = _draft_of(request, draft_id)
     typed = draft_form(PRESETS[draft.preset], draft.typed, assumed=True)
     if not typed.is_valid():
@@ -129,7 +129,7 @@ def _simulate(
             public=forecast.public,
         )
         if not by_itself:
-            messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
+            messages.info(request, _("The simulation is running; it reads nothing private and is free."))
     return redirect(f"{page}?records={forecast.records}" if "records" in request.POST else page)
 
 

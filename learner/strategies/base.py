@@ -14,12 +14,9 @@ from learner.strategies.rows import ListedRows, Rows
 from privacy.accounting.events import Event
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-BEYOND_A_STREAM = _(
-    "A stream decides about each record once and by itself: with a screen of two rates, or by asking about all."
-)
+BEYOND_A_STREAM = _("Streams need a screen, or ask about every record.")
 # What rounds that cost are left of a limit where nobody says what a training may cost.
 SHARE_OF_ROUNDS = 0.15
 OracleName = Literal["trusted", "crowd"]
@@ -91,10 +88,7 @@ class QueryStrategy(ABC):
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
     ) -> NDArray[np.int64]:
-        """Choose as `query` does among rows in increasing order that nobody has listed; the same draws choose the same.
-
-        Strategies that decide a block at a time hold nothing of the rest.
-        """
+        """Choose as `query` does among increasing rows that nobody has listed; the same draws choose the same."""
         return self.query(X, rows.at(np.arange(len(rows), dtype=np.int64)), model, n, rng)
 
     @abstractmethod
@@ -109,12 +103,7 @@ class QueryStrategy(ABC):
         """Raise `UnsoundCombination` for an oracle in front of which the strategy has no proof."""
         if oracle not in self.oracles:
             raise UnsoundCombination(
-                as_message(
-                    "selection {name} is proved for the {oracles} oracle, not for {oracle}",
-                    name=self.name,
-                    oracles=" and ".join(sorted(self.oracles)),
-                    oracle=oracle,
-                )
+                f"selection {self.name} is proved for the {' and '.join(sorted(self.oracles))} oracle, not for {oracle}"
             )
 
     def check_query(
@@ -155,7 +144,7 @@ class BlockwiseStrategy(QueryStrategy):
 
 @dataclass(frozen=True)
 class StrategyChoice(SelectionChoice):
-    """What a project chooses for its questions: the parameters of a strategy, declared once.
+    """Choice of questions: the parameters of a strategy, declared once.
 
     Attributes
     ----------
@@ -163,18 +152,13 @@ class StrategyChoice(SelectionChoice):
         What a crowd project's managers read of the order in which texts are asked, where no page ranks them.
     """
 
-    order: ClassVar[str] = _(
-        "The next round chooses among them by a rule that knows these texts and released models only."
-    )
+    order: ClassVar[str] = _("The next round chooses among them.")
 
     @abstractmethod
     def strategy(self) -> QueryStrategy: ...
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
-        """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.
-
-        Where every round costs, and nobody knows how many there will be, a share is kept for them.
-        """
+        """Divide what choosing leaves of the limit evenly over the planned releases, one where nobody says."""
         kept = 0.0
         if self.event(pool_size=2, picks=1).cost(adjacency="null").epsilon > 0:
             kept = SHARE_OF_ROUNDS * settings["pool_epsilon"]

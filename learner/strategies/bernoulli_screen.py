@@ -93,13 +93,13 @@ class TwoRates(StrategyChoice):
     """A Bernoulli screen as projects choose it."""
 
     name: ClassVar[str] = "bernoulli_screen"
-    label: ClassVar[str] = _("screen with two rates, each record looked at once")
+    label: ClassVar[str] = _("screen of two rates")
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",),
         arrivals=("stream",),
         why_not={
-            "crowd": _("A screen reads records; a crowd project ranks what the gate let through."),
-            "pool": _("A screen decides once about each record of a stream; choose a secret sample of a pool."),
+            "crowd": _("A screen reads records; a crowd project ranks gate output."),
+            "pool": _("A screen is for streams; choose a secret sample for a pool."),
         },
     )
 
@@ -108,8 +108,8 @@ class TwoRates(StrategyChoice):
         above=0,
         below=1,
         label=_("Screen: rate near the boundary"),
-        help=_("Larger rates ask more, and a skip tells more."),
-        rule=_("Must lie between 0 and 1, got {got}: a certain answer gives a record away."),
+        help=_("Larger rates ask more; skips reveal more."),
+        rule=_("Must lie between 0 and 1, got {got}."),
         charged=True,
     )
     screen_low: float = parameter(
@@ -117,7 +117,7 @@ class TwoRates(StrategyChoice):
         above=0,
         below=1,
         label=_("Screen: rate elsewhere"),
-        help=_("What a question tells is the ratio of the two rates."),
+        help=_("The ratio of the two rates sets the privacy loss."),
         rule=_("Must be above 0 and at most the rate near the boundary, got {got}."),
         no_more_than="screen_high",
         charged=True,
@@ -127,7 +127,7 @@ class TwoRates(StrategyChoice):
         at_least=0,
         at_most=10,
         label=_("What is near"),
-        help=_("Distance from the boundary; features have a length of at most 1."),
+        help=_("Distance from the boundary, at most 1."),
         rule=_("Must lie between 0 and 10, got {got}."),
     )
 
@@ -135,16 +135,9 @@ class TwoRates(StrategyChoice):
         return BernoulliScreen(self.screen_high, self.screen_low, threshold=math.exp(-self.screen_reach))
 
     def why(self, settings: Mapping[str, object]) -> str:
-        return _(
-            "A coin decides about each record once, as it comes: more often heads where the model is unsure, never "
-            "certain either way"
-        )
+        return _("One coin per record, likelier where the model is unsure")
 
     def rates(self) -> tuple[float, float]:
         if self.screen_low > self.screen_high:
-            raise ValueError(
-                as_message(
-                    "the rate elsewhere must not exceed the one near the boundary, got {low}", low=self.screen_low
-                )
-            )
+            raise ValueError(as_message("must not exceed the rate near the boundary, got {low}", low=self.screen_low))
         return self.strategy().rates

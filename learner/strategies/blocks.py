@@ -51,9 +51,7 @@ def _scale(rates: Sequence[float]) -> float:
 
 
 def draw_blocks(n_records: int, rates: Sequence[float], rng: RandomSource) -> NDArray[np.uint8]:
-    """Flip one coin for each record and return its block from 1, shape (n_records,), or 0 where no block ever asks
-    about it.
-    """
+    """Flip one coin for each record and return its block from 1, shape (n_records,), or 0 for none."""
     # Multiples of 2**-53 up to one, whose sums no float rounds.
     edges = np.cumsum(rates)
     blocks = np.empty(n_records, dtype=np.uint8)

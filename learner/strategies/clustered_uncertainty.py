@@ -11,11 +11,11 @@ from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, Stra
 from learner.strategies.clustering import spread_batch
 from learner.strategies.uncertainty import Measure, Uncertainty
 from privacy.accounting.answers import response_odds
+from privacy.accounting.event import counted_words
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.choices import Sound
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import as_plural_message
 from privacy.wording import gettext_noop as _
 
 DoubtMeasure = Literal["response", "entropy", "margin", "least_confidence"]
@@ -101,12 +101,7 @@ class ClusteredUncertainty(QueryStrategy):
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         return PostProcessingEvent(
-            operation=as_plural_message(
-                "{picks} of {n} text chosen by clusters and doubt",
-                "{picks} of {n} texts chosen by clusters and doubt",
-                picks=picks,
-                n=pool_size,
-            )
+            operation=f"{picks} of {counted_words(pool_size, 'text')} chosen by clusters and doubt"
         )
 
 
@@ -115,10 +110,8 @@ class SpreadDoubt(StrategyChoice):
     """Doubt spread over all that people say, as projects choose it."""
 
     name: ClassVar[str] = "clustered_uncertainty"
-    label: ClassVar[str] = _("what an answer would tell most, spread over all that passed the gate")
-    order: ClassVar[str] = _(
-        "Each round asks for what an answer would tell most, spread over all that passed the gate; this costs nothing."
-    )
+    label: ClassVar[str] = _("most informative texts, spread out")
+    order: ClassVar[str] = _("Each round asks the most informative texts, spread out. Free.")
     # What is asked next is free behind a gate, so another way to choose changes no promise.
     stays: ClassVar[bool] = False
     sound: ClassVar[Sound] = Sound(
@@ -126,9 +119,7 @@ class SpreadDoubt(StrategyChoice):
         arrivals=("pool",),
         data_kinds=("text",),
         why_not={
-            "trusted": _(
-                "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
-            ),
+            "trusted": _("Ranking without noise reveals records; choose another selection."),
             "stream": BEYOND_A_STREAM,
         },
     )

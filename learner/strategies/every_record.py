@@ -17,11 +17,11 @@ class EveryRecord(StrategyChoice):
     name: ClassVar[str] = "all"
     label: ClassVar[str] = _("every record of a stream")
     sound: ClassVar[Sound] = Sound(
-        oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only a stream asks about every record.")}
+        oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only streams ask about every record.")}
     )
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        return _("Every record of this stream is asked about")
+        return _("every record of a stream")
 
     def rates(self) -> tuple[float, float]:
         return 1.0, 1.0

@@ -71,7 +71,7 @@ class Chance(StrategyChoice):
 
     def why(self, settings: Mapping[str, Any]) -> str:
         if settings.get("oracle") == "crowd":
-            return _("Among the texts that passed, this one was drawn at random.")
+            return _("This text was drawn at random.")
         return _("This record was drawn at random")
 
     def strategy(self) -> RandomChoice:

@@ -41,10 +41,7 @@ class ListedRows:
 
 
 class OpenRows:
-    """All rows from 0 to `total` but those that are taken: 8 bytes for each of these, and none for the others.
-
-    `taken` may be in any order; one that is named twice is left out once.
-    """
+    """All rows from 0 to `total` but those that are `taken`, in any order: 8 bytes for each of these."""
 
     def __init__(self, total: int, taken: Rows64) -> None:
         self.taken: Rows64 = np.unique(taken)

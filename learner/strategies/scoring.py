@@ -19,10 +19,7 @@ def default_block_rows(dimension: int, n_outputs: int) -> int:
 def score_blocks(
     X: NDArray[np.float32], model: LinearModel, *, candidates: NDArray[np.int64], block_rows: int | None = None
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield float32 decision values of the candidate rows in order, one block at a time.
-
-    Each value, of shape (rows,) for two classes or (rows, n_classes) for more, is computed from its own row alone.
-    """
+    """Yield float32 decisions, (rows,) or (rows, n_classes), in order, block by block, each from its own row alone."""
     if model.dimension != X.shape[1]:
         raise ValueError(f"model has {model.dimension} weights a class, the features have {X.shape[1]} columns")
     weights, offset = model.coef.T.astype(np.float32), model.intercept.astype(np.float32)

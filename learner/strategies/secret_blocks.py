@@ -23,7 +23,7 @@ class SecretBlocks(StrategyChoice):
         oracles=("trusted",),
         arrivals=("pool",),
         why_not={
-            "crowd": _("A crowd sees what is asked, so nothing about the choice is secret from it."),
+            "crowd": _("A crowd sees the questions, so their choice cannot be secret."),
             "stream": BEYOND_A_STREAM,
         },
     )
@@ -42,10 +42,7 @@ class SecretBlocks(StrategyChoice):
         at_least=1,
         at_most=1000,
         label=_("Secret sample: growth of the blocks"),
-        help=_(
-            "Each block is so many times as large as the one before, as long as all fit into the pool: 0.1 and 7 give "
-            "two blocks of 10 and 70 %, 0.1 and 2 give three of 10, 20 and 40 %."
-        ),
+        help=_("Factor from block to block: 0.1 and 7 give blocks of 10 and 70 %."),
         charged=True,
     )
     block_hours: int = parameter(
@@ -54,14 +51,11 @@ class SecretBlocks(StrategyChoice):
         at_most=10_000,
         unit="hours",
         label=_("Secret sample: hours to label a block"),
-        help=_("Its model is trained then, whatever is answered, so that the time says nothing about the sample."),
+        help=_("The model is then trained whatever is answered, so its time reveals nothing."),
     )
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        return _(
-            "A secret coin chose this record, and nobody outside learns that it is asked about, so please keep that to "
-            "yourself, too"
-        )
+        return _("This record was chosen in secret. Please tell no one.")
 
     def strategy(self) -> SecretSample:
         return SecretSample(self.selection_rate)
@@ -71,9 +65,8 @@ class SecretBlocks(StrategyChoice):
         return block_rates(self.selection_rate, self.block_growth)
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
-        """Spend all of the limit on one release of each block that is planned, and keep nothing for a second attempt.
-
-        Under a limit that other projects share nothing is proved for a series, and blocks are charged one by one.
+        """Spend all of the limit on one release of each planned block; under a shared limit blocks are charged one by
+        one.
         """
         rates = self.block_rates
         epsilon, delta = even_training(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What the last models say about going on.
+    """Stopping advice of the last models.
 
     Attributes
     ----------

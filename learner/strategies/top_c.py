@@ -77,7 +77,7 @@ class NoisyRanking(StrategyChoice):
         oracles=("trusted",),
         arrivals=("pool",),
         why_not={
-            "crowd": _("Private top-c reads records; a crowd project ranks what the gate let through."),
+            "crowd": _("Private top-c reads records; a crowd project ranks gate output."),
             "stream": BEYOND_A_STREAM,
         },
     )
@@ -87,16 +87,13 @@ class NoisyRanking(StrategyChoice):
         above=0,
         at_most=100,
         label=_("Epsilon of the choice"),
-        help=_("Log ratio of the largest to the smallest weight by which a record is chosen."),
+        help=_("Log ratio of the largest to the smallest selection weight."),
         rule=_("Must be above 0 for private top-c, got {got}."),
         charged=True,
     )
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        return _(
-            "The last released model was unsure about records like this one; noise in the choice hides whether this "
-            "very record was why"
-        )
+        return _("The model was unsure about records like this one")
 
     def strategy(self) -> TopC:
         return TopC(self.selection_epsilon)

@@ -11,18 +11,18 @@ from learner.linear_model import LinearModel
 from learner.strategies.base import BlockwiseStrategy, Series, StrategyChoice
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import default_block_rows, score_blocks
+from privacy.accounting.event import counted_words
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import Message, as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
 Measure = Literal["entropy", "margin", "least_confidence"]
 
-MEASURE_WORDS: Final[Mapping[Measure, Message]] = {
-    "entropy": as_message("entropy of all classes"),
-    "margin": as_message("margin between the two likeliest classes"),
-    "least_confidence": as_message("doubt about the likeliest class"),
+MEASURE_WORDS: Final[Mapping[str, str]] = {
+    "entropy": _("entropy of all classes"),
+    "margin": _("margin between the two likeliest classes"),
+    "least_confidence": _("doubt about the likeliest class"),
 }
 
 
@@ -96,13 +96,7 @@ class Uncertainty(BlockwiseStrategy):
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         return PostProcessingEvent(
-            operation=as_plural_message(
-                "{picks} of {n} text chosen by {word_measure}",
-                "{picks} of {n} texts chosen by {word_measure}",
-                picks=picks,
-                n=pool_size,
-                word_measure=MEASURE_WORDS[self.measure],
-            )
+            operation=f"{picks} of {counted_words(pool_size, 'text')} chosen by {MEASURE_WORDS[self.measure]}"
         )
 
 
@@ -123,36 +117,25 @@ class MostUncertain(StrategyChoice):
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),
-        why_not={
-            "trusted": _(
-                "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
-            )
-        },
+        why_not={"trusted": _("Ranking without noise reveals records; choose another selection.")},
     )
 
-    order: ClassVar[str] = _("These are too many to rank on a page; the next round ranks them all.")
+    order: ClassVar[str] = _("Too many to rank here; the next round does.")
 
     uncertainty_measure: str = parameter(
         "entropy",
-        options={
-            "entropy": _("entropy of all classes"),
-            "margin": _("margin between the two likeliest classes"),
-            "least_confidence": _("doubt about the likeliest class"),
-        },
+        options=MEASURE_WORDS,
         label=_("Measure of uncertainty"),
-        help=_("What puts a text first; free behind the gate. With two classes all of them agree."),
+        help=_("Free behind the gate; equal for two classes."),
     )
     repeat_votes: bool = parameter(
         False,
-        label=_("Ask again once half of the texts were asked"),
-        help=_("Further answers then go to what each new model is least sure of."),
+        label=_("Rank again after half of the texts"),
+        help=_("Asks again what the newest model doubts."),
     )
 
     def strategy(self) -> Uncertainty:
         return Uncertainty(cast(Measure, self.uncertainty_measure))
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        return _(
-            "Among the texts that passed, the released model is least sure about those it asks, so your answer teaches "
-            "it most; before there is a model they are drawn at random."
-        )
+        return _("Asks what the newest model is least sure of; random before the first.")

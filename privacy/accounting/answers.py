@@ -13,10 +13,10 @@ from typing import ClassVar, Final, Literal
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event, EventWords
+from privacy.accounting.event import Event, EventWords, counted_words
+from privacy.accounting.pick import PickedFitEvent
 from privacy.accounting.training import FIXED_SLOTS, ObjectivePerturbationEvent, OutputPerturbationEvent, require_slot
 from privacy.accounting.units import float_at_least
-from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
 ODDS_UNIT: Final = 2**32
@@ -45,15 +45,11 @@ def response_odds(epsilon: float) -> int:
         If epsilon is out of range, or so small that both weights would be equal.
     """
     if not 0 < epsilon <= LARGEST_EPSILON:
-        raise ValueError(
-            as_message(
-                "epsilon must be > 0 and <= {largest:g}, got {epsilon}", largest=LARGEST_EPSILON, epsilon=epsilon
-            )
-        )
+        raise ValueError(f"epsilon must be > 0 and <= {LARGEST_EPSILON:g}, got {epsilon}")
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         odds = int((decimal.Decimal(epsilon).exp() * ODDS_UNIT).to_integral_value(decimal.ROUND_FLOOR))
     if odds == ODDS_UNIT:
-        raise ValueError(as_message("epsilon {epsilon} is too small to be drawn", epsilon=epsilon))
+        raise ValueError(f"epsilon {epsilon} is too small to be drawn")
     return odds
 
 
@@ -69,14 +65,7 @@ def response_epsilon(odds: int) -> float:
 def check_odds(odds: int) -> None:
     largest = int(ODDS_UNIT * decimal.Decimal(LARGEST_EPSILON).exp())
     if isinstance(odds, bool) or int(odds) != odds or not ODDS_UNIT < odds <= largest:
-        raise ValueError(
-            as_message(
-                "odds must be an integer above {unit} and at most {largest}, got {odds}",
-                unit=ODDS_UNIT,
-                largest=largest,
-                odds=odds,
-            )
-        )
+        raise ValueError(f"odds must be an integer above {ODDS_UNIT} and at most {largest}, got {odds}")
 
 
 def response_information(epsilon: float, n_classes: int) -> float:
@@ -158,12 +147,7 @@ class AnswersEvent(Event):
         checks.at_least("randomizations", self.randomizations, 1)
         checks.at_least("questions_per_annotator", self.questions_per_annotator, 1)
         if self.unit == "answer" and self.questions_per_annotator != 1:
-            raise ValueError(
-                as_message(
-                    "questions_per_annotator must be 1 for unit answer, got {questions_per_annotator}",
-                    questions_per_annotator=self.questions_per_annotator,
-                )
-            )
+            raise ValueError(f"questions_per_annotator must be 1 for unit answer, got {self.questions_per_annotator}")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the loss of one response for every randomisation that one unit can have moved.
@@ -192,7 +176,7 @@ class RandomizedAnswersEvent(AnswersEvent):
     kind: ClassVar[str] = "randomized_answers"
     words: ClassVar[EventWords] = EventWords(
         _("randomised answers"),
-        _("what a question's answers agree on, randomised among %(n_classes)s classes; paid once for all questions"),
+        _("one randomised answer a question, %(n_classes)s classes; charged once"),
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -216,13 +200,9 @@ class RandomizedAnswersEvent(AnswersEvent):
 
     def summary(self) -> str:
         if self.unit == "annotator":
-            return as_plural_message(
-                "randomised answers with epsilon {epsilon:.4g}, per person of at most {n} question",
-                "randomised answers with epsilon {epsilon:.4g}, per person of at most {n} questions",
-                epsilon=self.epsilon,
-                n=self.questions_per_annotator,
-            )
-        return as_message("randomised answers with epsilon {epsilon:.4g}, per answer", epsilon=self.epsilon)
+            questions = counted_words(self.questions_per_annotator, "question")
+            return f"randomised answers with epsilon {self.epsilon:.4g}, per person of at most {questions}"
+        return f"randomised answers with epsilon {self.epsilon:.4g}, per answer"
 
 
 Loss = Literal["logistic", "other"]
@@ -238,28 +218,40 @@ class LabelTrainingEvent(Event):
     :math:`y x`, so the tilt makes up for it by a vector no longer than a row, and the Hessian does not change at all;
     of K one-vs-rest models two see it, at most K. A minimiser moves by at most :math:`M / \Lambda`, as it does for a
     row left out. Any other loss is charged the two steps of leaving the row out and bringing another in.
+
+    A pick after it is charged for both in any case: another label takes the row from the counts of some candidates and
+    adds it to those of others.
     """
 
     inner: Event
     loss: Loss = "other"
     kind: ClassVar[str] = "label_training"
-    words: ClassVar[EventWords] = EventWords(_("training on answers"), _("on answers to public questions"))
+    words: ClassVar[EventWords] = EventWords(_("training on answers"), _("training on answers"))
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
     unit: ClassVar[str] = "answer"
 
     def __post_init__(self) -> None:
         checks.one_of("loss", self.loss, ("logistic", "other"))
         if self.inner.needs_parent:
-            raise ValueError(as_message("{kind} cannot be charged for one answer", kind=self.inner.kind))
-        if self.loss == "logistic" and not _is_logistic(self.inner):
-            raise ValueError(as_message("{kind} is no training with the logistic loss", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} cannot be charged for one answer")
+        if self.loss == "logistic" and not _is_logistic(self._training):
+            raise ValueError(f"{self.inner.kind} is no training with the logistic loss")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         require_slot(self, adjacency)
-        return self.inner.cost(adjacency="null" if self.loss == "logistic" else adjacency)
+        if self.loss != "logistic":
+            return self.inner.cost(adjacency=adjacency)
+        trained = self._training.cost(adjacency="null")
+        if isinstance(self.inner, PickedFitEvent):
+            return trained.plus(self.inner.drawing_cost(adjacency=adjacency))
+        return trained
+
+    @property
+    def _training(self) -> Event:
+        return self.inner.inner if isinstance(self.inner, PickedFitEvent) else self.inner
 
     def summary(self) -> str:
-        return as_message("on answers to public questions: {reason}", reason=self.inner.summary())
+        return f"on answers to public questions: {self.inner.summary()}"
 
 
 def _is_logistic(inner: Event) -> bool:

@@ -13,7 +13,6 @@ from scipy.special import erfcx, ndtr
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.units import atto_spendable, float_at_least, nano_spendable, rho_limit_to_nano
-from privacy.wording import as_message
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +25,7 @@ def bounded_range_rho(loss_range: float) -> float:
     .. [1] Cesar, Rogers, "Bounding, concentrating, and truncating", 2021.
     """
     if not loss_range >= 0:
-        raise ValueError(as_message("loss_range must be >= 0, got {loss_range}", loss_range=loss_range))
+        raise ValueError(f"loss_range must be >= 0, got {loss_range}")
     return loss_range * loss_range / 8
 
 

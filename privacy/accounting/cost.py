@@ -7,7 +7,6 @@ from typing import Final, Literal, get_args
 
 from privacy.accounting.units import float_at_least, outward
 from privacy.errors import UnsoundCombination
-from privacy.wording import as_message
 
 Adjacency = Literal["null", "replace", "add_remove"]
 Unit = Literal["record", "contributor"]
@@ -52,9 +51,9 @@ class Cost:
             object.__setattr__(self, "rho", _half_square(self.epsilon))
         for name in ("epsilon", "rho", "mutual_information"):
             if not getattr(self, name) >= 0:
-                raise ValueError(as_message("{name} must be >= 0, got {value}", name=name, value=getattr(self, name)))
+                raise ValueError(f"{name} must be >= 0, got {getattr(self, name)}")
         if not 0 <= self.delta <= 1:
-            raise ValueError(as_message("delta must lie in [0, 1], got {delta}", delta=self.delta))
+            raise ValueError(f"delta must lie in [0, 1], got {self.delta}")
 
     def times(self, count: int) -> "Cost":
         return Cost(
@@ -98,7 +97,7 @@ class Cost:
         .. [1] Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2; Bun, Steinke 2016, Proposition 1.9.
         """
         if size < 1:
-            raise ValueError(as_message("size must be >= 1, got {size}", size=size))
+            raise ValueError(f"size must be >= 1, got {size}")
         if size == 1:
             return self
         information = math.inf if self.mutual_information else 0.0
@@ -134,11 +133,4 @@ def _expm1(exponent: float) -> float:
 
 def no_proof(kind: str, adjacency: str, rule: str) -> NoProof:
     """Return the refusal to price `kind` under `adjacency`; `rule` is what a proof would need."""
-    return NoProof(
-        as_message(
-            "{kind} has no proven cost under '{adjacency}' adjacency: {reason}",
-            kind=kind,
-            adjacency=adjacency,
-            reason=rule,
-        )
-    )
+    return NoProof(f"{kind} has no proven cost under '{adjacency}' adjacency: {rule}")

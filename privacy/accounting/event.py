@@ -10,14 +10,13 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Self, get_args, get_type_hints
 
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.wording import Message, as_message, as_plural_message
 
 REGISTRY: dict[str, "type[Event]"] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class EventWords:
-    """English words for people about an event.
+    """English words for people about an event; marked for translation where a project of the site can be charged it.
 
     Attributes
     ----------
@@ -83,7 +82,7 @@ class Event(ABC):
     def check_parent(self, parent: "Event | None") -> None:
         """Raise `ValueError` unless `parent` is an event this one may descend from."""
         if self.needs_parent and parent is None:
-            raise ValueError(as_message("{kind} must name the entry it descends from", kind=self.kind))
+            raise ValueError(f"{self.kind} must name the entry it descends from")
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
         return None
@@ -165,24 +164,16 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
     return event_class.from_parameters({name: value for name, value in data.items() if name not in ("kind", "version")})
 
 
-def class_words(number: int) -> Message:
-    return as_plural_message("{n} class", "{n} classes", n=number)
-
-
-def column_words(number: int) -> Message:
-    return as_plural_message("{n} column", "{n} columns", n=number)
-
-
-def model_words(number: int) -> Message:
-    return as_plural_message("one model", "{n} models", n=number)
+def counted_words(number: int, one: str, several: str = "") -> str:
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 NOISE_WORDS: Final[Mapping[str, str]] = {
-    "discrete_laplace": as_message("discrete Laplace noise"),
-    "exponential": as_message("exponential weights"),
-    "gaussian": as_message("Gaussian noise"),
-    "k_norm": as_message("K-norm noise"),
-    "laplace": as_message("Laplace noise"),
-    "truncated_geometric": as_message("truncated geometric noise"),
-    "weighted_gaussian": as_message("weighted Gaussian noise"),
+    "discrete_laplace": "discrete Laplace noise",
+    "exponential": "exponential weights",
+    "gaussian": "Gaussian noise",
+    "k_norm": "K-norm noise",
+    "laplace": "Laplace noise",
+    "truncated_geometric": "truncated geometric noise",
+    "weighted_gaussian": "weighted Gaussian noise",
 }

@@ -6,7 +6,7 @@ from typing import ClassVar
 from privacy.accounting import checks
 from privacy.accounting.answers import AnswersEvent, LabelTrainingEvent, RandomizedAnswersEvent
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof, Unit, no_proof
-from privacy.accounting.event import Event, EventWords, event_from_json
+from privacy.accounting.event import Event, EventWords, counted_words, event_from_json
 from privacy.accounting.gate_events import (
     ComposedCappedGateEvent,
     ComposedGateWindowEvent,
@@ -30,7 +30,7 @@ from privacy.accounting.selection import (
 )
 from privacy.accounting.series import SecretBlockEvent, SecretSeriesEvent
 from privacy.accounting.shares import ClassCountsEvent
-from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
+from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent, SpanStepsEvent
 from privacy.accounting.sums import RunningSumsEvent, SecondMomentsEvent, SumsEvent
 from privacy.accounting.training import (
     GaussianEvent,
@@ -40,7 +40,7 @@ from privacy.accounting.training import (
     OutputPerturbationEvent,
     SecretSampleEvent,
 )
-from privacy.wording import as_message, as_plural_message, ngettext_noop
+from privacy.wording import as_message, ngettext_noop
 from privacy.wording import gettext_noop as _
 
 
@@ -50,7 +50,7 @@ class PostProcessingEvent(Event):
 
     operation: str
     kind: ClassVar[str] = "post_processing"
-    words: ClassVar[EventWords] = EventWords(_("paid outputs only"), _("computed from paid outputs only"))
+    words: ClassVar[EventWords] = EventWords(_("paid outputs only"), _("paid outputs only"))
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class PostProcessingEvent(Event):
         return Cost(0.0)
 
     def summary(self) -> str:
-        return as_message("{word_operation}, computed from paid outputs only", word_operation=self.operation)
+        return f"{self.operation}, computed from paid outputs only"
 
 
 __all__ = [
@@ -105,6 +105,7 @@ __all__ = [
     "SecretChoiceEvent",
     "SecretSampleEvent",
     "SecretSeriesEvent",
+    "SpanStepsEvent",
     "StreamEvent",
     "SumsEvent",
     "ThresholdGateEvent",
@@ -146,13 +147,7 @@ class PeopleEvent(Event):
         checks.at_least("records_per_person", self.records_per_person, 1)
         checks.at_least("entry", self.entry, 1)
         if self.records_per_person > MOST_RECORDS_PER_PERSON:
-            raise ValueError(
-                as_message(
-                    "records_per_person must be <= {most}, got {number}",
-                    most=MOST_RECORDS_PER_PERSON,
-                    number=self.records_per_person,
-                )
-            )
+            raise ValueError(f"records_per_person must be <= {MOST_RECORDS_PER_PERSON}, got {self.records_per_person}")
         if broken := unit_rule(str(getattr(self.event, "unit", "record")), self.unit, self.records_per_person):
             raise ValueError(broken)
 
@@ -163,42 +158,25 @@ class PeopleEvent(Event):
             raise no_proof(
                 self.event.kind,
                 adjacency,
-                as_message(
-                    "a group's delta needs the epsilon of the whole series, and an entry has its own part of it"
-                ),
+                "a group's delta needs the epsilon of the whole series, and an entry has its own part of it",
             )
         grouped = once.of_group(self.records_per_person)
         if grouped.delta == 1 and once.delta < 1:
-            raise no_proof(
-                self.event.kind,
-                adjacency,
-                as_message(
-                    "its delta for {number} records of one person is 1: a mechanism without a finite epsilon has no "
-                    "group privacy beside a delta",
-                    number=self.records_per_person,
-                ),
-            )
+            records = f"{self.records_per_person} records of one person"
+            rule = f"its delta for {records} is 1: group privacy needs a finite epsilon"
+            raise no_proof(self.event.kind, adjacency, rule)
         return grouped
 
     def summary(self) -> str:
-        return as_plural_message(
-            "{event}; for a person with at most {n} record",
-            "{event}; for a person with at most {n} records",
-            event=self.event.summary(),
-            n=self.records_per_person,
-        )
+        records = counted_words(self.records_per_person, "record")
+        return f"{self.event.summary()}; for a person with at most {records}"
 
 
 def unit_rule(account: str, population: str, records_per_person: int) -> str:
     if account not in ("record", "contributor"):
-        return as_message(
-            "what protects one {unit} says nothing about the people of a population: theirs are the records",
-            unit=account,
-        )
+        return as_message("an account per {unit} cannot join a population", unit=account)
     if account == "contributor" and population == "record":
-        return as_message(
-            "an account that protects a contributor has people with names: it belongs to a population of contributors"
-        )
+        return as_message("an account per contributor joins only a population of contributors")
     if account == "contributor" and records_per_person != 1:
-        return as_message("an account that protects a contributor protects all records of one person: the number is 1")
+        return as_message("records per person must be 1 for an account per contributor")
     return ""

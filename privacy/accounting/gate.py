@@ -21,7 +21,6 @@ from scipy.special import betainc, kl_div
 from privacy.accounting import checks
 from privacy.accounting.composition import composed_epsilon
 from privacy.accounting.units import float_at_least
-from privacy.wording import as_message
 
 Floats = NDArray[np.float64]
 
@@ -223,13 +222,7 @@ def _check(rate: float, epsilon: float, method: DeltaMethod) -> None:
     checks.positive("epsilon", epsilon)
     checks.one_of("method", method, ("exact", "li2012"))
     if method == "li2012" and rate < 1 and epsilon < -math.log1p(-rate) * (1 - 1e-12):
-        raise ValueError(
-            as_message(
-                "epsilon must be >= -ln(1 - sampling_rate) = {least} for li2012, got {epsilon}",
-                least=-math.log1p(-rate),
-                epsilon=epsilon,
-            )
-        )
+        raise ValueError(f"epsilon must be >= -ln(1 - sampling_rate) = {-math.log1p(-rate)} for li2012, got {epsilon}")
 
 
 def check_gate(k: int, sampling_rate: float, epsilon: float, method: DeltaMethod) -> None:
@@ -358,9 +351,9 @@ def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: D
     _check(sampling_rate, epsilon, method)
     checks.delta_in_open_interval("delta", delta)
     if delta < NEGLIGIBLE:
-        raise ValueError(as_message("delta must be >= {negligible}, got {delta}", negligible=NEGLIGIBLE, delta=delta))
+        raise ValueError(f"delta must be >= {NEGLIGIBLE}, got {delta}")
     if sampling_rate == 1:
-        raise ValueError(as_message("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0"))
+        raise ValueError("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0")
     evaluate = exact_curve if method == "exact" else li_curve
     high, step = math.floor(last_threshold(delta, sampling_rate, epsilon, method)) + 1, 256
     while high >= 1:
@@ -395,13 +388,9 @@ def amplify_by_sampling(epsilon: float, delta: float, from_rate: float, to_rate:
     """
     checks.not_negative("epsilon", epsilon)
     if not 0 <= delta <= 1:
-        raise ValueError(as_message("delta must lie in [0, 1], got {delta}", delta=delta))
+        raise ValueError(f"delta must lie in [0, 1], got {delta}")
     if not 0 < to_rate <= from_rate <= 1:
-        raise ValueError(
-            as_message(
-                "rates must fall within (0, 1], got {from_rate} to {to_rate}", from_rate=from_rate, to_rate=to_rate
-            )
-        )
+        raise ValueError(f"rates must fall within (0, 1], got {from_rate} to {to_rate}")
     ratio = to_rate / from_rate
     if epsilon > 500:
         return epsilon + math.log(ratio + (1 - ratio) * math.exp(-epsilon)), ratio * delta
@@ -446,12 +435,7 @@ def frontier(
         By rising k, the smallest for its rate; at least 2.
     """
     if texts_per_contributor < 1:
-        raise ValueError(
-            as_message(
-                "texts_per_contributor must be >= 1, got {texts_per_contributor}",
-                texts_per_contributor=texts_per_contributor,
-            )
-        )
+        raise ValueError(f"texts_per_contributor must be >= 1, got {texts_per_contributor}")
     choices: dict[int, PlannedGate] = {}
     share = 1.0
     for rate in sorted(rates):
@@ -507,9 +491,7 @@ def gate_delta_without_cap(k: int, sampling_rate: float, epsilon: float, records
     checks.at_least("records", records, 1)
     checks.positive("epsilon", epsilon)
     if not 0 < sampling_rate < 1:
-        raise ValueError(
-            as_message("sampling_rate must lie in (0, 1), got {sampling_rate}", sampling_rate=sampling_rate)
-        )
+        raise ValueError(f"sampling_rate must lie in (0, 1), got {sampling_rate}")
     worst, n = 0.0, max(k, records)
     while n <= k or _tail_bound(n, sampling_rate, epsilon, records) > max(worst, 1e-30):
         worst = max(worst, _group_divergence(n, k, sampling_rate, epsilon, records))

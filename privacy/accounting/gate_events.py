@@ -8,7 +8,6 @@
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,8 +20,8 @@ from privacy.accounting.composition import gaussian_delta, gaussian_rho
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit
 from privacy.accounting.event import NOISE_WORDS, Event, EventWords
 from privacy.accounting.units import float_at_least, outward
-from privacy.wording import as_message, ngettext_noop
 from privacy.wording import gettext_noop as _
+from privacy.wording import ngettext_noop
 
 ThresholdNoise = Literal["laplace", "discrete_laplace", "truncated_geometric", "weighted_gaussian"]
 
@@ -192,8 +191,6 @@ def _noise_for_split(epsilon: float, delta: float, share: float, texts: int, flo
 
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 
-UNIT_WORDS: Final[Mapping[str, str]] = {"contributor": as_message("contributor"), "record": as_message("record")}
-
 # Accuracy of the delta series is 1e-9 at worst; the charge covers it.
 _DELTA_MARGIN = 1e-9
 
@@ -202,12 +199,7 @@ def _check_unit(unit: str, texts_per_contributor: int) -> None:
     checks.one_of("unit", unit, ("record", "contributor"))
     checks.at_least("texts_per_contributor", texts_per_contributor, 1)
     if unit == "record" and texts_per_contributor != 1:
-        raise ValueError(
-            as_message(
-                "texts_per_contributor must be 1 for unit record, got {texts_per_contributor}",
-                texts_per_contributor=texts_per_contributor,
-            )
-        )
+        raise ValueError(f"texts_per_contributor must be 1 for unit record, got {texts_per_contributor}")
 
 
 def _changed_texts(texts_per_contributor: int, adjacency: Adjacency) -> int:
@@ -257,7 +249,7 @@ class KAnonymityGateEvent(GateEvent):
     method: gate.DeltaMethod = "exact"
     kind: ClassVar[str] = "k_anonymity_gate"
     words: ClassVar[EventWords] = EventWords(
-        _("k-anonymity gate"), _("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s")
+        _("k-anonymity gate"), _("texts with at least %(k)s in a secret %(sampling_rate)s sample")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
     proved_over_snapshots: ClassVar[bool] = True
@@ -287,19 +279,12 @@ class KAnonymityGateEvent(GateEvent):
         return Cost(together, added.delta, rho=min(added.rho, Cost(together).rho))
 
     def summary(self) -> str:
-        return as_message(
-            "k-anonymity gate with k = {k} on a {sampling_rate:.4g} sample, per {word_unit}",
-            k=self.k,
-            sampling_rate=self.sampling_rate,
-            word_unit=UNIT_WORDS[self.unit],
-        )
+        return f"k-anonymity gate with k = {self.k} on a {self.sampling_rate:.4g} sample, per {self.unit}"
 
 
 def _refuse_published_bound(event: KAnonymityGateEvent) -> None:
     if event.method != "exact":
-        raise ValueError(
-            as_message("runs are composed by the exact curve of the gate, got {method}", method=event.method)
-        )
+        raise ValueError(f"runs are composed by the exact curve of the gate, got {event.method}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,11 +293,11 @@ class ComposedCappedGateEvent(KAnonymityGateEvent):
 
     kind: ClassVar[str] = "composed_capped_gate"
     words: ClassVar[EventWords] = EventWords(
-        _("k-anonymity gate for contributors"),
+        _("k-anonymity gate"),
         ngettext_noop(
-            "texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s; one text of a person counts",
-            "texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s; at most "
-            "%(texts_per_contributor)s texts of a person count",
+            "texts with at least %(k)s in a secret %(sampling_rate)s sample, one a person",
+            "texts with at least %(k)s in a secret %(sampling_rate)s sample, at most "
+            "%(texts_per_contributor)s a person",
         ),
         counted="texts_per_contributor",
     )
@@ -321,7 +306,7 @@ class ComposedCappedGateEvent(KAnonymityGateEvent):
         KAnonymityGateEvent.__post_init__(self)
         _refuse_published_bound(self)
         if self.unit != "contributor":
-            raise ValueError(as_message("a cap protects one contributor, got unit {unit}", unit=self.unit))
+            raise ValueError(f"a cap protects one contributor, got unit {self.unit}")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the m-fold product of one text's cost, at a delta m times its own.
@@ -369,23 +354,13 @@ class ThresholdGateEvent(GateEvent):
         checks.not_negative("noise_scale", self.noise_scale)
         checks.not_negative("threshold", self.threshold)
         if (self.noise_scale == 0) != (self.threshold == 0):
-            raise ValueError(
-                as_message(
-                    "noise_scale and threshold go together, got {noise_scale} and {threshold}",
-                    noise_scale=self.noise_scale,
-                    threshold=self.threshold,
-                )
-            )
+            raise ValueError(f"noise_scale and threshold go together, got {self.noise_scale} and {self.threshold}")
         if self.noise_scale == 0:
             scale, level = self._calibrated()
             object.__setattr__(self, "noise_scale", scale)
             object.__setattr__(self, "threshold", level)
         if self.noise == "truncated_geometric" and self.truncation < 0:
-            raise ValueError(
-                as_message(
-                    "threshold must be >= floor = {floor}, got {threshold}", floor=self.floor, threshold=self.threshold
-                )
-            )
+            raise ValueError(f"threshold must be >= floor = {self.floor}, got {self.threshold}")
 
     def _calibrated(self) -> tuple[float, float]:
         scale = unit_scale(self.epsilon)
@@ -426,13 +401,8 @@ class ThresholdGateEvent(GateEvent):
         return self.delta if delta <= self.delta else min(1.0, delta * (1 + _DELTA_MARGIN))
 
     def summary(self) -> str:
-        return as_message(
-            "threshold gate at {threshold:.4g} with {word_noise} of scale {noise_scale:.4g}, per {word_unit}",
-            threshold=self.threshold,
-            word_noise=NOISE_WORDS[self.noise],
-            noise_scale=self.noise_scale,
-            word_unit=UNIT_WORDS[self.unit],
-        )
+        noise = f"{NOISE_WORDS[self.noise]} of scale {self.noise_scale:.4g}"
+        return f"threshold gate at {self.threshold:.4g} with {noise}, per {self.unit}"
 
 
 SNAPSHOT = re.compile(r"[0-9a-f]{64}")
@@ -451,17 +421,17 @@ class GateOfSnapshotEvent(Event):
     snapshot: str
     kind: ClassVar[str] = "gate_of_snapshot"
     words: ClassVar[EventWords] = EventWords(
-        _("gate over a registered table"), _("over a registered table; its snapshot is %(snapshot)s")
+        _("gate over a registered table"), _("registered table, snapshot %(snapshot)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, GateEvent):
-            raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} is no run of a gate")
         if not self.inner.proved_over_snapshots:
-            raise ValueError(as_message("{kind} has no proof over a registered table", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} has no proof over a registered table")
         if not SNAPSHOT.fullmatch(self.snapshot):
-            raise ValueError(as_message("a snapshot is named by 64 hexadecimal digits"))
+            raise ValueError("a snapshot is named by 64 hexadecimal digits")
 
     @property
     def unit(self) -> Unit:
@@ -472,7 +442,7 @@ class GateOfSnapshotEvent(Event):
         return self.inner.cost(adjacency=adjacency)
 
     def summary(self) -> str:
-        return as_message("a registered table: {reason}", reason=self.inner.summary())
+        return f"a registered table: {self.inner.summary()}"
 
 
 # A week of hours; a run reads all of them.
@@ -500,8 +470,8 @@ class GateWindowEvent(Event):
     words: ClassVar[EventWords] = EventWords(
         _("gate over several uploads"),
         ngettext_noop(
-            "%(window)s upload counted at a time; the first run paid for all of them",
-            "at most %(window)s uploads counted together; the first run paid for all of them",
+            "%(window)s upload at a time; the first run pays for all",
+            "at most %(window)s uploads together; the first run pays for all",
         ),
         counted="window",
     )
@@ -509,25 +479,19 @@ class GateWindowEvent(Event):
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, GateEvent):
-            raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} is no run of a gate")
         if not self.inner.proved_in_windows:
-            raise ValueError(
-                as_message("{kind} has no proof over uploads that are counted together", kind=self.inner.kind)
-            )
+            raise ValueError(f"{self.inner.kind} has no proof over uploads that are counted together")
         if self.inner.unit != "record":
-            raise ValueError(as_message("a person may be in every upload, so a series of uploads protects one record"))
+            raise ValueError("a person may be in every upload, so a series of uploads protects one record")
         checks.at_least("window", self.window, 1)
         if self.window > MOST_UPLOADS_TOGETHER:
-            raise ValueError(
-                as_message("window must be at most {most}, got {got}", most=MOST_UPLOADS_TOGETHER, got=self.window)
-            )
+            raise ValueError(f"window must be at most {MOST_UPLOADS_TOGETHER}, got {self.window}")
         checks.at_least("epochs", self.epochs, 0)
         if not 1 <= self.epoch <= self.epochs + 1:
-            raise ValueError(
-                as_message("epoch must lie in [1, {most}], got {epoch}", most=self.epochs + 1, epoch=self.epoch)
-            )
+            raise ValueError(f"epoch must lie in [1, {self.epochs + 1}], got {self.epoch}")
         if list(self.repeats) != sorted(self.repeats) or not all(1 <= epoch <= self.epochs for epoch in self.repeats):
-            raise ValueError(as_message("repeats must be epochs that were entered, in their order"))
+            raise ValueError("repeats must be epochs that were entered, in their order")
 
     @classmethod
     def next_of(cls, before: "GateWindowEvent | None", inner: Event, *, window: int, epoch: int | None = None) -> Self:
@@ -560,9 +524,9 @@ class GateWindowEvent(Event):
             or parent.kind != self.kind
             or (parent.inner, parent.window) != (self.inner, self.window)
         ):
-            raise ValueError(as_message("a further run must descend from one of the same gate over as many uploads"))
+            raise ValueError("a further run must descend from one of the same gate over as many uploads")
         if parent.counted != (self.epochs, self.repeats):
-            raise ValueError(as_message("a further run must count every run of the series before"))
+            raise ValueError("a further run must count every run of the series before")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         r"""Return what this run adds to the series: W runs with the first entry, nothing with an ordinary one.
@@ -600,13 +564,8 @@ class GateWindowEvent(Event):
 
     def summary(self) -> str:
         if self.first == self.epoch:
-            return as_message("upload {epoch} alone: {reason}", epoch=self.epoch, reason=self.inner.summary())
-        return as_message(
-            "uploads {first} to {epoch} together: {reason}",
-            first=self.first,
-            epoch=self.epoch,
-            reason=self.inner.summary(),
-        )
+            return f"upload {self.epoch} alone: {self.inner.summary()}"
+        return f"uploads {self.first} to {self.epoch} together: {self.inner.summary()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -615,13 +574,13 @@ class ComposedGateWindowEvent(GateWindowEvent):
 
     kind: ClassVar[str] = "composed_gate_window"
     words: ClassVar[EventWords] = EventWords(
-        _("k-anonymity gate over several uploads"), GateWindowEvent.words.how, counted="window"
+        _("gate over several uploads"), GateWindowEvent.words.how, counted="window"
     )
 
     def __post_init__(self) -> None:
         GateWindowEvent.__post_init__(self)
         if not isinstance(self.inner, KAnonymityGateEvent):
-            raise ValueError(as_message("{kind} has no curve whose runs are composed", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} has no curve whose runs are composed")
         _refuse_published_bound(self.inner)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:

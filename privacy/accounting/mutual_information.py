@@ -9,8 +9,6 @@ from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event, EventWords
 from privacy.accounting.training import FIXED_SLOTS, check_vector_noise, gaussian_cost, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import as_message
-from privacy.wording import gettext_noop as _
 
 
 def _capacity(dimension: int, power: float, sigma: float) -> float:
@@ -100,7 +98,7 @@ class MutualInformationOgdEvent(Event):
     delta: float = 0.0
     kind: ClassVar[str] = "mutual_information_ogd"
     words: ClassVar[EventWords] = EventWords(
-        _("online gradient descent"), _("gradients clipped to %(lipschitz)s with noise of scale %(sigma)s")
+        "online gradient descent", "gradients clipped to %(lipschitz)s, σ %(sigma)s"
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -120,11 +118,7 @@ class MutualInformationOgdEvent(Event):
         return Cost(cost.epsilon, cost.delta, cost.rho, nats)
 
     def summary(self) -> str:
-        return as_message(
-            "noisy gradients clipped to {lipschitz:.4g} with sigma {sigma:.4g}",
-            lipschitz=self.lipschitz,
-            sigma=self.sigma,
-        )
+        return f"noisy gradients clipped to {self.lipschitz:.4g} with sigma {self.sigma:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +135,7 @@ class BanditOgdEvent(Event):
     lipschitz: float = 0.0
     delta: float = 0.0
     kind: ClassVar[str] = "bandit_ogd"
-    words: ClassVar[EventWords] = EventWords(
-        _("online descent by yes and no"), _("gradients from yes and no with noise of scale %(sigma)s")
-    )
+    words: ClassVar[EventWords] = EventWords("online bandit descent", "yes/no gradients, σ %(sigma)s")
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -164,8 +156,4 @@ class BanditOgdEvent(Event):
         return Cost(cost.epsilon, cost.delta, cost.rho, outward(nats))
 
     def summary(self) -> str:
-        return as_message(
-            "noisy bandit gradients of loss bound {loss_bound:.4g} with sigma {sigma:.4g}",
-            loss_bound=self.loss_bound,
-            sigma=self.sigma,
-        )
+        return f"noisy bandit gradients of loss bound {self.loss_bound:.4g} with sigma {self.sigma:.4g}"

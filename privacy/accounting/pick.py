@@ -13,7 +13,6 @@ from privacy.accounting.steps import GradientStepsEvent
 from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON, SumsEvent
 from privacy.accounting.training import ANY_ADJACENCY, SecretSampleEvent, gaussian_cost, records_moved
 from privacy.accounting.units import outward
-from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 PickNoise = Literal["gaussian", "exponential"]
@@ -37,8 +36,8 @@ class PickedFitEvent(Event):
     delta: float = 0.0
     kind: ClassVar[str] = "picked_fit"
     words: ClassVar[EventWords] = EventWords(
-        _("training, and a pick by noisy counts"),
-        _("and one of %(candidates)s models picked by noisy counts of right answers"),
+        _("training with model selection"),
+        _("best of %(candidates)s models by noisy counts"),
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
@@ -47,25 +46,17 @@ class PickedFitEvent(Event):
         checks.positive("scale", self.scale)
         checks.one_of("noise", self.noise, ("gaussian", "exponential"))
         if self.candidates > MOST_CANDIDATES:
-            raise ValueError(
-                as_message("candidates must be at most {most}, got {n}", most=MOST_CANDIDATES, n=self.candidates)
-            )
+            raise ValueError(f"candidates must be at most {MOST_CANDIDATES}, got {self.candidates}")
         if not 0 <= self.delta < 1:
-            raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=self.delta))
+            raise ValueError(f"delta must lie in [0, 1), got {self.delta}")
         amplified = isinstance(self.inner, PickedFitEvent | SecretSampleEvent | SecretBlockEvent | SecretSeriesEvent)
         if amplified or self.inner.needs_parent or getattr(self.inner, "unit", "record") != "record":
-            raise ValueError(as_message("{kind} is no training whose fit can be picked", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} is no training whose fit can be picked")
         composes = isinstance(self.inner, SumsEvent | GradientStepsEvent) and self.inner.delta == 0
         if self.noise == "gaussian" and not composes:
-            raise ValueError(as_message("{kind} does not compose with Gaussian counts", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} does not compose with Gaussian counts")
         if self.noise == "exponential" and self.delta:
-            raise ValueError(
-                as_message(
-                    "delta must be 0 for {word_noise}, got {delta}",
-                    word_noise=NOISE_WORDS["exponential"],
-                    delta=self.delta,
-                )
-            )
+            raise ValueError(f"delta must be 0 for {NOISE_WORDS['exponential']}, got {self.delta}")
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
         r"""Return how far, in standard deviations, one neighbour moves the training and the counts together.
@@ -96,8 +87,7 @@ class PickedFitEvent(Event):
         """
         mu = self.gaussian_mu(adjacency=adjacency)
         if mu is None:
-            drawn = outward(records_moved(adjacency) * self.scale)
-            return self.inner.cost(adjacency=adjacency).plus(Cost(drawn, rho=outward(bounded_range_rho(drawn))))
+            return self.inner.cost(adjacency=adjacency).plus(self.drawing_cost(adjacency=adjacency))
         exact = gaussian_cost(mu, 1.0, self.delta)
         if self.delta == 0:
             return exact
@@ -106,6 +96,11 @@ class PickedFitEvent(Event):
             min(1.0, self.delta * (1 + self.grids * GRID_DELTA)),
             rho=exact.rho,
         )
+
+    def drawing_cost(self, *, adjacency: Adjacency) -> Cost:
+        """Return the price of the draw alone."""
+        drawn = outward(records_moved(adjacency) * self.scale)
+        return Cost(drawn, rho=outward(bounded_range_rho(drawn)))
 
     @property
     def grids(self) -> int:
@@ -117,13 +112,8 @@ class PickedFitEvent(Event):
         return replace(self, inner=self.inner.in_rho(), delta=0.0)
 
     def summary(self) -> str:
-        return as_message(
-            "{reason}; one of {n} models picked by counts with {word_noise} of {scale:.4g}",
-            reason=self.inner.summary(),
-            n=self.candidates,
-            word_noise=NOISE_WORDS[self.noise],
-            scale=self.scale,
-        )
+        noise = f"{NOISE_WORDS[self.noise]} of {self.scale:.4g}"
+        return f"{self.inner.summary()}; one of {self.candidates} models picked by counts with {noise}"
 
 
 def picked_fit_event(
@@ -133,6 +123,6 @@ def picked_fit_event(
     trained = inner.in_rho()
     mu = trained.gaussian_mu(adjacency=adjacency)
     if mu is None or not 0 < share < 1:
-        raise ValueError(as_message("share must lie in (0, 1), got {share}", share=share))
+        raise ValueError(f"share must lie in (0, 1), got {share}")
     scale = records_moved(adjacency) * math.sqrt((candidates - 1) * (1 - share) / share) / mu
     return PickedFitEvent(trained, candidates, scale, delta=delta)

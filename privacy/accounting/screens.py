@@ -8,16 +8,11 @@ import math
 
 from privacy.accounting import checks
 from privacy.accounting.cost import LARGEST_EXPONENT, Adjacency
-from privacy.wording import as_message
 
 
 def _check_rates(q_hi: float, q_lo: float) -> None:
     if not 0 <= q_lo <= q_hi <= 1:
-        raise ValueError(
-            as_message(
-                "rates must rise from q_lo to q_hi within [0, 1], got q_hi={q_hi}, q_lo={q_lo}", q_hi=q_hi, q_lo=q_lo
-            )
-        )
+        raise ValueError(f"rates must rise from q_lo to q_hi within [0, 1], got q_hi={q_hi}, q_lo={q_lo}")
 
 
 def _log_ratio(high: float, low: float) -> float:
@@ -78,11 +73,7 @@ def exponential_screen_rates(threshold: float, norm_bound: float, epsilon: float
     checks.positive("norm_bound", norm_bound)
     checks.positive("epsilon", epsilon)
     if not 0 <= threshold < norm_bound:
-        raise ValueError(
-            as_message(
-                "threshold must lie in [0, {norm_bound}), got {threshold}", norm_bound=norm_bound, threshold=threshold
-            )
-        )
+        raise ValueError(f"threshold must lie in [0, {norm_bound}), got {threshold}")
     width = norm_bound - threshold
     return math.exp(-threshold * epsilon / width), math.exp(-norm_bound * epsilon / width)
 
@@ -137,9 +128,9 @@ def hidden_selection_epsilon(rate: float, epsilon: float, adjacency: Adjacency =
         Pure privacy loss.
     """
     if not 0 <= rate <= 1:
-        raise ValueError(as_message("rate must lie in [0, 1], got {rate}", rate=rate))
+        raise ValueError(f"rate must lie in [0, 1], got {rate}")
     if not epsilon >= 0:
-        raise ValueError(as_message("epsilon must be >= 0, got {epsilon}", epsilon=epsilon))
+        raise ValueError(f"epsilon must be >= 0, got {epsilon}")
     if rate == 0:
         return 0.0
     rising = math.log1p(rate * math.expm1(epsilon)) if epsilon < 500 else epsilon + math.log(rate)
@@ -149,7 +140,7 @@ def hidden_selection_epsilon(rate: float, epsilon: float, adjacency: Adjacency =
         # 1 + q (e^-eps - 1) reaches zero at q = 1 for an infinite loss.
         floor = rate * math.expm1(-epsilon)
         return rising - math.log1p(floor) if floor > -1 else rising + epsilon
-    raise ValueError(as_message("adjacency must be null or replace, got {adjacency!r}", adjacency=adjacency))
+    raise ValueError(f"adjacency must be null or replace, got {adjacency!r}")
 
 
 def rate_after_release(rate: float, released_epsilon: float) -> float:
@@ -169,18 +160,14 @@ def rate_after_release(rate: float, released_epsilon: float) -> float:
         of all releases add up to the amplification of their sum, which amplifying each by `q` falls short of.
     """
     if not 0 <= rate <= 1:
-        raise ValueError(as_message("rate must lie in [0, 1], got {rate}", rate=rate))
+        raise ValueError(f"rate must lie in [0, 1], got {rate}")
     if not released_epsilon >= 0:
-        raise ValueError(
-            as_message("released_epsilon must be >= 0, got {released_epsilon}", released_epsilon=released_epsilon)
-        )
+        raise ValueError(f"released_epsilon must be >= 0, got {released_epsilon}")
     return rate / (rate + (1 - rate) * math.exp(-released_epsilon)) if rate else 0.0
 
 
 def hidden_selection_delta(rate: float, delta: float) -> float:
-    """Return the delta, record against dummy, of a mechanism on a record that took part by a secret coin: rate times
-    delta.
-    """
+    """Return rate times delta, the delta against a dummy of a record that took part by a secret coin."""
     return rate * delta
 
 
@@ -245,7 +232,7 @@ def stream_epsilon(
     """
     selected, skipped = screen_losses(q_hi, q_lo)
     if not update_epsilon >= 0:
-        raise ValueError(as_message("update_epsilon must be >= 0, got {update_epsilon}", update_epsilon=update_epsilon))
+        raise ValueError(f"update_epsilon must be >= 0, got {update_epsilon}")
     if selection_visible:
         return max(skipped, selected + update_epsilon)
     one_sided = update_epsilon if adjacency == "null" else update_epsilon / 2
@@ -289,9 +276,7 @@ def top_c_shift(pool_size: int, picks: int, scale: float, *, first_pick: int = 1
     checks.at_least("picks", picks, 1)
     checks.positive("scale", scale)
     if picks > pool_size:
-        raise ValueError(
-            as_message("picks must be at most pool_size={pool_size}, got {picks}", pool_size=pool_size, picks=picks)
-        )
+        raise ValueError(f"picks must be at most pool_size={pool_size}, got {picks}")
     rise = math.expm1(scale) if scale < 700 else math.inf
     if math.isinf(rise):
         return math.fsum(
@@ -351,6 +336,6 @@ def rank_bernoulli_epsilon(probability: float, rank_shift: int) -> float:
        2019, section V.
     """
     if not 0 < probability < 1:
-        raise ValueError(as_message("probability must lie in (0, 1), got {probability}", probability=probability))
+        raise ValueError(f"probability must lie in (0, 1), got {probability}")
     checks.at_least("rank_shift", rank_shift, 1)
     return -rank_shift * math.log1p(-probability)

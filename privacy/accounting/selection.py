@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 from privacy.accounting import checks, screens
 from privacy.accounting.composition import bounded_range_rho
 from privacy.accounting.cost import Adjacency, Cost, no_proof
-from privacy.accounting.event import Event, EventWords
+from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.sums import RunningSumsEvent
 from privacy.accounting.training import FIXED_SLOTS, MinibatchSgdEvent, hidden_cost, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import as_message, as_plural_message, ngettext_noop
 from privacy.wording import gettext_noop as _
+from privacy.wording import ngettext_noop
 
 
 def _screen_cost(q_hi: float, q_lo: float) -> Cost:
@@ -39,7 +39,7 @@ class RandomChoiceEvent(Event):
         return Cost(0.0)
 
     def summary(self) -> str:
-        return as_plural_message("{n} record chosen at random", "{n} records chosen at random", n=self.picks)
+        return f"{counted_words(self.picks, 'record')} chosen at random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class BernoulliScreenEvent(Event):
     q_lo: float
     kind: ClassVar[str] = "bernoulli_screen"
     words: ClassVar[EventWords] = EventWords(
-        _("screen of two rates"), _("a coin for each record, of rate %(q_hi)s or %(q_lo)s")
+        _("screen of two rates"), _("one coin per record, rate %(q_hi)s or %(q_lo)s")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -65,7 +65,7 @@ class BernoulliScreenEvent(Event):
         return _screen_cost(self.q_hi, self.q_lo)
 
     def summary(self) -> str:
-        return as_message("screen with selection rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo)
+        return f"screen with selection rates {self.q_hi:.4g} and {self.q_lo:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +81,14 @@ class ExponentialScreenEvent(Event):
     epsilon: float
     probability_bits: int = 53
     kind: ClassVar[str] = "exponential_screen"
-    words: ClassVar[EventWords] = EventWords(
-        _("exponential screen"), _("a coin for each record, rarer with its distance from the boundary")
-    )
+    words: ClassVar[EventWords] = EventWords("exponential screen", "one coin per record, rarer away from the boundary")
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
         screens.exponential_screen_rates(self.threshold, self.norm_bound, self.epsilon)
         checks.at_least("probability_bits", self.probability_bits, 8)
         if self.probability_bits > 53:
-            raise ValueError(
-                as_message(
-                    "probability_bits must be at most 53, got {probability_bits}",
-                    probability_bits=self.probability_bits,
-                )
-            )
+            raise ValueError(f"probability_bits must be at most 53, got {self.probability_bits}")
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -110,12 +103,7 @@ class ExponentialScreenEvent(Event):
         return _screen_cost(*self.rates)
 
     def summary(self) -> str:
-        return as_message(
-            "exponential screen, slab {threshold:.4g} of {norm_bound:.4g}, design loss {epsilon:.4g}",
-            threshold=self.threshold,
-            norm_bound=self.norm_bound,
-            epsilon=self.epsilon,
-        )
+        return f"exponential screen, slab {self.threshold:.4g} of {self.norm_bound:.4g}, design loss {self.epsilon:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +115,10 @@ class ExposureCappedScreenEvent(Event):
     exposures: int
     kind: ClassVar[str] = "exposure_capped_screen"
     words: ClassVar[EventWords] = EventWords(
-        _("screen with few looks"),
-        ngettext_noop(
-            "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s look at each record",
-            "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s looks at each record",
+        "screen with few looks",
+        (
+            "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s look per record",
+            "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s looks per record",
         ),
         counted="exposures",
     )
@@ -147,13 +135,8 @@ class ExposureCappedScreenEvent(Event):
         return Cost(epsilon, rho=min(rho, epsilon**2 / 2))
 
     def summary(self) -> str:
-        return as_plural_message(
-            "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} look at each record",
-            "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} looks at each record",
-            q_hi=self.q_hi,
-            q_lo=self.q_lo,
-            n=self.exposures,
-        )
+        looks = counted_words(self.exposures, "look")
+        return f"screen with rates {self.q_hi:.4g} and {self.q_lo:.4g}, at most {looks} at each record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +176,9 @@ class TopCEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, TopCEvent) or parent.series == "single":
-            raise ValueError(as_message("a continued top-c round must descend from an opened or continued one"))
+            raise ValueError("a continued top-c round must descend from an opened or continued one")
         if self.scale > parent.scale:
-            raise ValueError(
-                as_message(
-                    "scale must be at most {earlier} of the round before, got {scale}",
-                    earlier=parent.scale,
-                    scale=self.scale,
-                )
-            )
+            raise ValueError(f"scale must be at most {parent.scale} of the round before, got {self.scale}")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         require_slot(self, adjacency)
@@ -213,24 +190,9 @@ class TopCEvent(Event):
         return Cost(epsilon, rho=outward(rho))
 
     def summary(self) -> str:
-        counts = {"picks": self.picks, "n": self.pool_size, "scale": self.scale}
-        if self.series == "opened":
-            return as_plural_message(
-                "{picks} of {n} record by noisy score at scale {scale:.4g}, the first round of a series",
-                "{picks} of {n} records by noisy score at scale {scale:.4g}, the first round of a series",
-                **counts,
-            )
-        if self.series == "continued":
-            return as_plural_message(
-                "{picks} of {n} record by noisy score at scale {scale:.4g}, a further round of a series",
-                "{picks} of {n} records by noisy score at scale {scale:.4g}, a further round of a series",
-                **counts,
-            )
-        return as_plural_message(
-            "{picks} of {n} record by noisy score at scale {scale:.4g}",
-            "{picks} of {n} records by noisy score at scale {scale:.4g}",
-            **counts,
-        )
+        place = {"single": "", "opened": ", the first round of a series", "continued": ", a further round of a series"}
+        records = counted_words(self.pool_size, "record")
+        return f"{self.picks} of {records} by noisy score at scale {self.scale:.4g}{place[self.series]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +210,7 @@ class StreamEvent(Event):
     schedule: Literal["flsw", "flmb"] = "flsw"
     kind: ClassVar[str] = "stream"
     words: ClassVar[EventWords] = EventWords(
-        _("stream"), _("every record in one slot: a coin of rate %(q_hi)s or %(q_lo)s and one noisy update")
+        _("stream"), _("one coin per record, rate %(q_hi)s or %(q_lo)s, and one noisy update")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -256,12 +218,12 @@ class StreamEvent(Event):
         screens.screen_losses(self.q_hi, self.q_lo)
         checks.one_of("schedule", self.schedule, ("flsw", "flmb"))
         if not isinstance(self.update, MinibatchSgdEvent | RunningSumsEvent):
-            raise ValueError(as_message("{kind} is no update of a stream", kind=self.update.kind))
+            raise ValueError(f"{self.update.kind} is no update of a stream")
         if self.schedule == "flmb" and not self.selection_visible:
             raise no_proof(
                 self.kind,
                 "null",
-                as_message("fixed-length mini-batches publish their timing, so selection cannot be hidden"),
+                "fixed-length mini-batches publish their timing, so selection cannot be hidden",
             )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -274,14 +236,8 @@ class StreamEvent(Event):
         return hidden_cost(self, self.update, self.q_hi, adjacency)
 
     def summary(self) -> str:
-        view = as_message("visible") if self.selection_visible else as_message("hidden")
-        return as_message(
-            "stream with {word_view} selection at rates {q_hi:.4g} and {q_lo:.4g}, {reason}",
-            word_view=view,
-            q_hi=self.q_hi,
-            q_lo=self.q_lo,
-            reason=self.update.summary(),
-        )
+        view = "visible" if self.selection_visible else "hidden"
+        return f"stream with {view} selection at rates {self.q_hi:.4g} and {self.q_lo:.4g}, {self.update.summary()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +251,7 @@ class ScreenRoundEvent(Event):
     q_lo: float
     kind: ClassVar[str] = "screen_round"
     words: ClassVar[EventWords] = EventWords(
-        _("round of a screen"), _("coins of rate %(q_hi)s or %(q_lo)s, paid with the first round of the series")
+        "round of a screen", "coins of rate %(q_hi)s or %(q_lo)s, paid with the first round"
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -313,19 +269,9 @@ class ScreenRoundEvent(Event):
     def check_parent(self, parent: Event | None) -> None:
         Event.check_parent(self, parent)
         if not isinstance(parent, ExposureCappedScreenEvent | ScreenRoundEvent):
-            raise ValueError(
-                as_message("a screen round must descend from the screen with capped exposures that opened it")
-            )
+            raise ValueError("a screen round must descend from the screen with capped exposures that opened it")
         if self.q_hi > parent.q_hi or self.q_lo < parent.q_lo:
-            raise ValueError(
-                as_message(
-                    "rates must lie within [{lowest}, {highest}], got [{q_lo}, {q_hi}]",
-                    lowest=parent.q_lo,
-                    highest=parent.q_hi,
-                    q_lo=self.q_lo,
-                    q_hi=self.q_hi,
-                )
-            )
+            raise ValueError(f"rates must lie within [{parent.q_lo}, {parent.q_hi}], got [{self.q_lo}, {self.q_hi}]")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return zero: the worst course of a record through all rounds is already charged."""
@@ -333,9 +279,7 @@ class ScreenRoundEvent(Event):
         return Cost(0.0)
 
     def summary(self) -> str:
-        return as_message(
-            "a further round of a paid screen with rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo
-        )
+        return f"a further round of a paid screen with rates {self.q_hi:.4g} and {self.q_lo:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +292,7 @@ class SecretChoiceEvent(Event):
     rate: float
     kind: ClassVar[str] = "secret_choice"
     words: ClassVar[EventWords] = EventWords(
-        _("secret choice"), _("secret coins of rate at most %(rate)s; paid when a model is released")
+        _("secret choice"), _("Poisson sample of rate %(rate)s; charged with the model")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
@@ -360,6 +304,4 @@ class SecretChoiceEvent(Event):
         return Cost(0.0)
 
     def summary(self) -> str:
-        return as_message(
-            "records chosen by secret coins of rate at most {rate:.4g}, shown to nobody outside", rate=self.rate
-        )
+        return f"records chosen by secret coins of rate at most {self.rate:.4g}, shown to nobody outside"

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event, EventWords
+from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.screens import inner_epsilon
 from privacy.accounting.training import FIXED_SLOTS, SecretSampleEvent, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
 
@@ -30,24 +29,24 @@ class SecretSeriesEvent(Event):
     deltas: tuple[float, ...]
     kind: ClassVar[str] = "secret_series"
     words: ClassVar[EventWords] = EventWords(
-        _("trainings on a series of secret blocks"),
-        _("on a series of secret blocks, of which a record is in one at most"),
+        _("training on secret blocks"),
+        _("disjoint secret blocks"),
     )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
         if not len(self.rates) == len(self.epsilons) == len(self.deltas) or not self.rates:
-            raise ValueError(as_message("a series needs a rate, an epsilon and a delta of each block"))
+            raise ValueError("a series needs a rate, an epsilon and a delta of each block")
         for rate in self.rates:
             checks.rate("rate", rate)
         for epsilon in self.epsilons:
             checks.positive("epsilon", epsilon)
         for delta in self.deltas:
             if not 0 <= delta < 1:
-                raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=delta))
+                raise ValueError(f"delta must lie in [0, 1), got {delta}")
         # Rates that are parts of one may add up to a rounding error more.
         if math.fsum(self.rates) > 1 + 1e-12:
-            raise ValueError(as_message("rates must add up to at most 1, got {total}", total=math.fsum(self.rates)))
+            raise ValueError(f"rates must add up to at most 1, got {math.fsum(self.rates)}")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         r"""Return the loss of the whole series.
@@ -66,12 +65,8 @@ class SecretSeriesEvent(Event):
         return once.of_two_steps() if adjacency == "replace" else once
 
     def summary(self) -> str:
-        return as_plural_message(
-            "a series of {n} secret block that holds at most {total:.4g} of the records",
-            "a series of {n} secret blocks that hold at most {total:.4g} of the records",
-            n=len(self.rates),
-            total=min(1.0, math.fsum(self.rates)),
-        )
+        blocks = counted_words(len(self.rates), "secret block that holds", "secret blocks that hold")
+        return f"a series of {blocks} at most {min(1.0, math.fsum(self.rates)):.4g} of the records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +82,22 @@ class SecretBlockEvent(Event):
     block: int
     attempts: tuple[int, ...]
     kind: ClassVar[str] = "secret_block"
-    words: ClassVar[EventWords] = EventWords(
-        _("training on a secret block"), _("on secret block %(block)s of a series of which a record is in one at most")
-    )
+    words: ClassVar[EventWords] = EventWords(_("training on a secret block"), _("disjoint secret block %(block)s"))
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset({"null"})
 
     def __post_init__(self) -> None:
         if len(self.attempts) != len(self.series.rates) or any(count < 0 for count in self.attempts):
-            raise ValueError(as_message("a release needs a number of attempts >= 0 of each block"))
+            raise ValueError("a release needs a number of attempts >= 0 of each block")
         if not 1 <= self.block <= len(self.attempts):
-            raise ValueError(
-                as_message("block must lie in [1, {most}], got {block}", most=len(self.attempts), block=self.block)
-            )
+            raise ValueError(f"block must lie in [1, {len(self.attempts)}], got {self.block}")
         if isinstance(self.inner, SecretSampleEvent | SecretBlockEvent | SecretSeriesEvent) or self.inner.needs_parent:
-            raise ValueError(as_message("{kind} cannot be sampled", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} cannot be sampled")
         cost = self.inner.cost(adjacency="null")
         place = self.block - 1
         if cost.epsilon > self.series.epsilons[place] or cost.delta > self.series.deltas[place]:
             raise ValueError(
-                as_message(
-                    "block {block} was given epsilon {epsilon:.6g} and delta {delta:.3g} when its series was opened",
-                    block=self.block,
-                    epsilon=self.series.epsilons[place],
-                    delta=self.series.deltas[place],
-                )
+                f"block {self.block} was given epsilon {self.series.epsilons[place]:.6g} and delta "
+                f"{self.series.deltas[place]:.3g} when its series was opened"
             )
 
     @classmethod
@@ -146,9 +133,9 @@ class SecretBlockEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, SecretBlockEvent) or parent.series != self.series:
-            raise ValueError(as_message("a further block must descend from a block of the same series"))
+            raise ValueError("a further block must descend from a block of the same series")
         if self.attempts != parent.counted:
-            raise ValueError(as_message("attempts must count every release of the series before"))
+            raise ValueError("attempts must count every release of the series before")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         r"""Return what this release adds to the series.
@@ -166,6 +153,11 @@ class SecretBlockEvent(Event):
         missed = self._missed(self.counted) - (self._missed(self.attempts) if self.needs_parent else 0.0)
         return Cost(max(0.0, outward(released) - paid), min(1.0, max(0.0, outward(missed))), rho=math.inf)
 
+    @property
+    def total_epsilon(self) -> float:
+        """Epsilon of the series up to this release, this one included."""
+        return outward(mixture_epsilon(self.series.rates, self._block_epsilons(self.counted)))
+
     def _block_epsilons(self, attempts: tuple[int, ...]) -> tuple[float, ...]:
         return tuple(count * epsilon for count, epsilon in zip(attempts, self.series.epsilons, strict=True))
 
@@ -175,13 +167,8 @@ class SecretBlockEvent(Event):
         return outward_delta(self.series.rates, self._block_epsilons(counts), deltas)
 
     def summary(self) -> str:
-        return as_message(
-            "on secret block {block} of {n}, a {rate:.4g} sample: {reason}",
-            block=self.block,
-            n=len(self.attempts),
-            rate=self.series.rates[self.block - 1],
-            reason=self.inner.summary(),
-        )
+        sample = f"a {self.series.rates[self.block - 1]:.4g} sample"
+        return f"on secret block {self.block} of {len(self.attempts)}, {sample}: {self.inner.summary()}"
 
 
 def mixture_epsilon(rates: Sequence[float], epsilons: Sequence[float]) -> float:
@@ -225,7 +212,7 @@ def series_event(
     checks.positive("epsilon", epsilon)
     parts = [1.0] * len(rates) if shares is None else list(shares)
     if len(parts) != len(rates) or not all(part > 0 for part in parts):
-        raise ValueError(as_message("shares must be > 0, one of each block"))
+        raise ValueError("shares must be > 0, one of each block")
     whole = math.fsum(parts)
     kept = 1 - 2.0**-40
     epsilons = tuple(
@@ -234,7 +221,7 @@ def series_event(
     # Both bounds on delta grow in proportion to the blocks' own.
     deltas = tuple(delta * part / whole / rate for part, rate in zip(parts, rates, strict=True))
     if any(found >= 1 for found in deltas):
-        raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=max(deltas)))
+        raise ValueError(f"delta must lie in [0, 1), got {max(deltas)}")
     event = SecretSeriesEvent(tuple(map(float, rates)), epsilons, deltas)
     if delta == 0:
         return event
@@ -254,10 +241,10 @@ def even_training(
     """
     checks.positive("epsilon", epsilon)
     if not 0 <= delta < 1:
-        raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=delta))
+        raise ValueError(f"delta must lie in [0, 1), got {delta}")
     checks.at_least("releases", releases, 1)
     if not rates:
-        raise ValueError(as_message("a series needs a rate, an epsilon and a delta of each block"))
+        raise ValueError("a series needs a rate, an epsilon and a delta of each block")
     for rate in rates:
         checks.rate("rate", rate)
     paying = rates[:releases]

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event, EventWords
+from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.training import ANY_ADJACENCY, records_moved
 from privacy.accounting.units import outward
-from privacy.wording import as_message, as_plural_message, ngettext_noop
 from privacy.wording import gettext_noop as _
+from privacy.wording import ngettext_noop
 
 MOST_CELLS = 1_000_000
 
@@ -26,8 +26,8 @@ class ClassCountsEvent(Event):
     scale: float
     kind: ClassVar[str] = "class_counts"
     words: ClassVar[EventWords] = EventWords(
-        _("counts by class"),
-        ngettext_noop("noisy counts of records in %(cells)s cell", "noisy counts of records in %(cells)s cells"),
+        _("class counts"),
+        ngettext_noop("noisy counts of %(cells)s cell", "noisy counts of %(cells)s cells"),
         counted="cells",
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
@@ -38,12 +38,7 @@ class ClassCountsEvent(Event):
         checks.positive("scale", self.scale)
         if self.cells > MOST_CELLS or self.counted > self.cells:
             raise ValueError(
-                as_message(
-                    "counted must be at most cells and cells at most {most}, got {counted} of {cells}",
-                    most=MOST_CELLS,
-                    counted=self.counted,
-                    cells=self.cells,
-                )
+                f"counted must be at most cells and cells at most {MOST_CELLS}, got {self.counted} of {self.cells}"
             )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -58,12 +53,7 @@ class ClassCountsEvent(Event):
         return Cost(outward(records_moved(adjacency) * self.counted / self.scale))
 
     def summary(self) -> str:
-        return as_plural_message(
-            "{n} count of records with discrete Laplace noise of {scale:.4g}",
-            "{n} counts of records with discrete Laplace noise of {scale:.4g}",
-            n=self.cells,
-            scale=self.scale,
-        )
+        return f"{counted_words(self.cells, 'count')} of records with discrete Laplace noise of {self.scale:.4g}"
 
 
 def class_counts_event(epsilon: float, *, cells: int, counted: int, adjacency: Adjacency = "null") -> ClassCountsEvent:

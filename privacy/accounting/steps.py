@@ -1,17 +1,17 @@
 """Event of noisy gradient steps: one record moves each step by a bounded residual times its row."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Self
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
-from privacy.accounting.event import Event, EventWords, class_words, column_words
+from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES
 from privacy.accounting.training import ANY_ADJACENCY, gaussian_cost
 from privacy.accounting.units import outward
-from privacy.wording import as_message, as_plural_message, ngettext_noop
 from privacy.wording import gettext_noop as _
+from privacy.wording import ngettext_noop
 
 # Each step answers for a grid of its own.
 MOST_STEPS = 1000
@@ -36,8 +36,8 @@ class GradientStepsEvent(Event):
     delta: float = 0.0
     kind: ClassVar[str] = "gradient_steps"
     words: ClassVar[EventWords] = EventWords(
-        _("training by noisy gradient steps"),
-        ngettext_noop("%(steps)s noisy gradient step over all rows", "%(steps)s noisy gradient steps over all rows"),
+        _("noisy gradient descent"),
+        ngettext_noop("%(steps)s noisy gradient step", "%(steps)s noisy gradient steps"),
         counted="steps",
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
@@ -49,11 +49,11 @@ class GradientStepsEvent(Event):
         for name in ("norm_bound", "residual_bound", "sigma", "count_sigma"):
             checks.positive(name, getattr(self, name))
         if not 0 <= self.delta < 1:
-            raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=self.delta))
+            raise ValueError(f"delta must lie in [0, 1), got {self.delta}")
         if self.steps > MOST_STEPS:
-            raise ValueError(as_message("at most {most} steps can be made, got {n}", most=MOST_STEPS, n=self.steps))
+            raise ValueError(f"at most {MOST_STEPS} steps can be made, got {self.steps}")
         if (entries := self.dimension * self.n_classes) > MOST_ENTRIES:
-            raise ValueError(as_message("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=entries))
+            raise ValueError(f"at most {MOST_ENTRIES} sums can be released, got {entries}")
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
         r"""Return how far, in standard deviations, one neighbour moves all steps and the count together.
@@ -93,14 +93,12 @@ class GradientStepsEvent(Event):
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
-        return as_plural_message(
-            "{n} gradient step of {word_columns} for {word_classes} with Gaussian noise of {sigma:.4g}",
-            "{n} gradient steps of {word_columns} for {word_classes} with Gaussian noise of {sigma:.4g}",
-            n=self.steps,
-            word_columns=column_words(self.dimension),
-            word_classes=class_words(self.n_classes),
-            sigma=self.sigma,
-        )
+        return self._summary("")
+
+    def _summary(self, about: str) -> str:
+        steps, columns = counted_words(self.steps, "gradient step"), counted_words(self.dimension, "column")
+        classes = counted_words(self.n_classes, "class", "classes")
+        return f"{steps} of {columns}{about} for {classes} with Gaussian noise of {self.sigma:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +111,10 @@ class CenteredStepsEvent(GradientStepsEvent):
     center_sigma: float = field(kw_only=True)
     kind: ClassVar[str] = "centered_gradient_steps"
     words: ClassVar[EventWords] = EventWords(
-        _("training by noisy gradient steps about a mean"),
+        _("noisy gradient descent"),
         ngettext_noop(
-            "%(steps)s noisy gradient step over all rows, taken about their noisy mean",
-            "%(steps)s noisy gradient steps over all rows, taken about their noisy mean",
+            "%(steps)s noisy gradient step about a noisy mean",
+            "%(steps)s noisy gradient steps about a noisy mean",
         ),
         counted="steps",
     )
@@ -142,16 +140,31 @@ class CenteredStepsEvent(GradientStepsEvent):
         return self.steps + 2
 
     def summary(self) -> str:
-        return as_plural_message(
-            "{n} gradient step of {word_columns} about a noisy mean for {word_classes} with Gaussian noise of "
-            "{sigma:.4g}",
-            "{n} gradient steps of {word_columns} about a noisy mean for {word_classes} with Gaussian noise of "
-            "{sigma:.4g}",
-            n=self.steps,
-            word_columns=column_words(self.dimension),
-            word_classes=class_words(self.n_classes),
-            sigma=self.sigma,
-        )
+        return self._summary(" about a noisy mean")
+
+
+@dataclass(frozen=True, slots=True)
+class SpanStepsEvent(GradientStepsEvent):
+    r"""Gaussian noise on the number of records, then on the gradient of a chain over their tokens in each step.
+
+    A record's gradient, `n_classes` by `dimension` with transitions included, may depend on its own tokens and tags and
+    on whatever earlier steps released; all of it together has at most `residual_bound`. `norm_bound` is 1.
+    """
+
+    kind: ClassVar[str] = "span_steps"
+    words: ClassVar[EventWords] = EventWords(
+        _("noisy gradient descent on spans"),
+        ngettext_noop(
+            "%(steps)s noisy gradient step, clipped per text",
+            "%(steps)s noisy gradient steps, clipped per text",
+        ),
+        counted="steps",
+    )
+
+    def __post_init__(self) -> None:
+        GradientStepsEvent.__post_init__(self)
+        if self.norm_bound != 1:
+            raise ValueError(f"norm_bound must be 1, got {self.norm_bound}")
 
 
 def gradient_steps_event(
@@ -180,15 +193,11 @@ def gradient_steps_event(
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     grids = steps + (2 if center_share else 1)
     if not epsilon > 2 * grids * GRID_EPSILON:
-        raise ValueError(
-            as_message("epsilon must be > {least}, got {epsilon}", least=2 * grids * GRID_EPSILON, epsilon=epsilon)
-        )
+        raise ValueError(f"epsilon must be > {2 * grids * GRID_EPSILON}, got {epsilon}")
     if not 0 < count_share < 1:
-        raise ValueError(as_message("count_share must lie in (0, 1), got {share}", share=count_share))
+        raise ValueError(f"count_share must lie in (0, 1), got {count_share}")
     if not 0 <= center_share < 1 - count_share:
-        raise ValueError(
-            as_message("center_share must lie in [0, {most}), got {share}", most=1 - count_share, share=center_share)
-        )
+        raise ValueError(f"center_share must lie in [0, {1 - count_share}), got {center_share}")
     inside = delta / (1 + 2 * grids * GRID_DELTA)
 
     def event_of(mu: float) -> GradientStepsEvent:
@@ -208,3 +217,15 @@ def gradient_steps_event(
         fits = event_of(middle).cost(adjacency=adjacency).epsilon <= epsilon
         low, high = (middle, high) if fits else (low, middle)
     return event_of(low)
+
+
+def span_steps_event(
+    epsilon: float, delta: float, *, steps: int, dimension: int, n_tags: int, clip: float, adjacency: Adjacency = "null"
+) -> SpanStepsEvent:
+    """Return the event of a chain with `n_tags` tags that costs at most (epsilon, delta), to a part in a million.
+
+    `dimension` are the weights of a tag, those of the tags before it included; `clip` bounds a record's gradient.
+    """
+    shape = {"steps": steps, "dimension": dimension, "n_classes": n_tags, "norm_bound": 1.0, "residual_bound": clip}
+    found = gradient_steps_event(epsilon, delta, adjacency=adjacency, **shape)  # type: ignore[arg-type]
+    return SpanStepsEvent(**{field.name: getattr(found, field.name) for field in fields(found)})

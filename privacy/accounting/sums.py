@@ -9,11 +9,11 @@ from typing import ClassVar, Final, Literal, Self
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
-from privacy.accounting.event import NOISE_WORDS, Event, EventWords, class_words, column_words
+from privacy.accounting.event import NOISE_WORDS, Event, EventWords, counted_words
 from privacy.accounting.training import ANY_ADJACENCY, check_vector_noise, gaussian_cost
 from privacy.accounting.units import float_at_least, outward
-from privacy.wording import as_message, as_plural_message, ngettext_noop
 from privacy.wording import gettext_noop as _
+from privacy.wording import ngettext_noop
 
 # The sampler's grid is so fine that its law and that of a rounded continuous Gaussian differ by less than these, over
 # all entries together; see docs/privacy.md, sums.
@@ -40,9 +40,7 @@ class SumsEvent(Event):
     labels_per_record: int = 1
     delta: float = 0.0
     kind: ClassVar[str] = "sums"
-    words: ClassVar[EventWords] = EventWords(
-        _("training from noisy sums"), _("noisy sums of rows and of products of their columns")
-    )
+    words: ClassVar[EventWords] = EventWords(_("training from noisy sums"), _("noisy sums and second moments"))
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -54,18 +52,12 @@ class SumsEvent(Event):
         checks.positive("class_sigma", self.class_sigma)
         if self.labels_per_record > self.n_classes:
             raise ValueError(
-                as_message(
-                    "labels_per_record must be at most the {n_classes} classes, got {labels}",
-                    n_classes=self.n_classes,
-                    labels=self.labels_per_record,
-                )
+                f"labels_per_record must be at most the {self.n_classes} classes, got {self.labels_per_record}"
             )
         if not 0 <= self.delta < 1:
-            raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=self.delta))
+            raise ValueError(f"delta must lie in [0, 1), got {self.delta}")
         if self.entries > MOST_ENTRIES:
-            raise ValueError(
-                as_message("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=self.entries)
-            )
+            raise ValueError(f"at most {MOST_ENTRIES} sums can be released, got {self.entries}")
 
     @property
     def grids(self) -> int:
@@ -105,21 +97,12 @@ class SumsEvent(Event):
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
-        shape = {
-            "word_columns": column_words(self.dimension),
-            "word_classes": class_words(self.n_classes),
-            "class_sigma": self.class_sigma,
-        }
+        columns = counted_words(self.dimension, "column")
+        classes = counted_words(self.n_classes, "class", "classes")
         if self.moment_sigma == 0:
-            return as_message(
-                "sums of {word_columns} for {word_classes} with Gaussian noise of {class_sigma:.4g}", **shape
-            )
-        return as_message(
-            "second moments of {word_columns} and sums for {word_classes} with Gaussian noise of "
-            "{moment_sigma:.4g} and {class_sigma:.4g}",
-            moment_sigma=self.moment_sigma,
-            **shape,
-        )
+            return f"sums of {columns} for {classes} with Gaussian noise of {self.class_sigma:.4g}"
+        noise = f"Gaussian noise of {self.moment_sigma:.4g} and {self.class_sigma:.4g}"
+        return f"second moments of {columns} and sums for {classes} with {noise}"
 
 
 def sums_event(
@@ -145,7 +128,7 @@ def sums_event(
     checks.positive("mu", mu)
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     if not 0 <= moment_share < 1:
-        raise ValueError(as_message("moment_share must lie in [0, 1), got {share}", share=moment_share))
+        raise ValueError(f"moment_share must lie in [0, 1), got {moment_share}")
     replaced = adjacency == "replace"
     # Several outward roundings lie between the sigmas and the price.
     room = mu * (1 - 2.0**-44)
@@ -165,9 +148,7 @@ def sums_mu(epsilon: float, delta: float) -> float:
     """
     checks.delta_in_open_interval("delta", delta)
     if not epsilon > 2 * GRID_EPSILON:
-        raise ValueError(
-            as_message("epsilon must be > {least}, got {epsilon}", least=2 * GRID_EPSILON, epsilon=epsilon)
-        )
+        raise ValueError(f"epsilon must be > {2 * GRID_EPSILON}, got {epsilon}")
     inside = delta / (1 + 2 * GRID_DELTA)
     low, high = 0.0, 1.0
 
@@ -216,27 +197,17 @@ class RunningSumsEvent(Event):
     decays: tuple[int, ...]
     weights: tuple[int, ...]
     kind: ClassVar[str] = "running_sums"
-    words: ClassVar[EventWords] = EventWords(
-        _("training from running sums"), _("noisy sums of all batches so far, released anew with every batch")
-    )
+    words: ClassVar[EventWords] = EventWords(_("training from running sums"), _("noisy running sums over batches"))
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
         checks.at_least("updates", self.updates, 1)
         if self.updates > MOST_UPDATES:
-            raise ValueError(
-                as_message("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=self.updates)
-            )
+            raise ValueError(f"updates must be at most {MOST_UPDATES}, got {self.updates}")
         if len(self.decays) != len(self.weights) or not all(0 <= part < PARTS for part in self.decays + self.weights):
-            raise ValueError(as_message("decays and weights must be as many, each in [0, {parts})", parts=PARTS))
+            raise ValueError(f"decays and weights must be as many, each in [0, {PARTS})")
         if self.sums.entries * self.updates > MOST_ENTRIES:
-            raise ValueError(
-                as_message(
-                    "at most {most} sums can be released, got {n}",
-                    most=MOST_ENTRIES,
-                    n=self.sums.entries * self.updates,
-                )
-            )
+            raise ValueError(f"at most {MOST_ENTRIES} sums can be released, got {self.sums.entries * self.updates}")
 
     @property
     def coefficients(self) -> tuple[int, ...]:
@@ -265,12 +236,8 @@ class RunningSumsEvent(Event):
         return replace(self, sums=self.sums.in_rho())
 
     def summary(self) -> str:
-        return as_plural_message(
-            "running sums of at most {n} batch: {reason}",
-            "running sums of at most {n} batches: each time {reason}",
-            n=self.updates,
-            reason=self.sums.summary(),
-        )
+        batches = counted_words(self.updates, "batch:", "batches: each time")
+        return f"running sums of at most {batches} {self.sums.summary()}"
 
 
 @lru_cache(maxsize=64)
@@ -292,7 +259,7 @@ def fitted_for(updates: int) -> tuple[tuple[int, int], tuple[int, int]]:
     for fitted, found in FITTED.items():
         if updates <= fitted:
             return found
-    raise ValueError(as_message("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=updates))
+    raise ValueError(f"updates must be at most {MOST_UPDATES}, got {updates}")
 
 
 def running_sums_event(
@@ -370,12 +337,8 @@ class SecondMomentsEvent(Event):
         return Cost(outward(self.sensitivity(adjacency) / self.noise_scale))
 
     def summary(self) -> str:
-        return as_message(
-            "second moments of {word_columns} with {word_noise} of scale {noise_scale:.4g}",
-            word_columns=column_words(self.dimension),
-            word_noise=NOISE_WORDS[self.noise],
-            noise_scale=self.noise_scale,
-        )
+        columns = counted_words(self.dimension, "column")
+        return f"second moments of {columns} with {NOISE_WORDS[self.noise]} of scale {self.noise_scale:.4g}"
 
 
 def second_moments_event(

@@ -13,10 +13,9 @@ from typing import ClassVar, Literal, Self
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_delta, gaussian_epsilon
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
-from privacy.accounting.event import NOISE_WORDS, Event, EventWords, model_words
+from privacy.accounting.event import NOISE_WORDS, Event, EventWords, counted_words
 from privacy.accounting.screens import hidden_selection_delta, hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import float_at_least, outward
-from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
 ObjectiveForm = Literal["mean", "sum"]
@@ -89,7 +88,7 @@ def erm_sensitivity(
     checks.not_negative("gradient_tolerance", gradient_tolerance)
     total = sum_regularization(regularization, n, form)
     if form == "mean" and adjacency == "add_remove":
-        raise no_proof("the mean-form minimiser", adjacency, as_message("n must be public; use the sum form"))
+        raise no_proof("the mean-form minimiser", adjacency, "n must be public; use the sum form")
     return records_moved(adjacency) * gradient_bound / total + solver_slack(gradient_tolerance, regularization)
 
 
@@ -332,16 +331,14 @@ def check_vector_noise(noise: str, scale: float, grid: float, delta: float) -> N
     checks.positive("noise scale", scale)
     checks.not_negative("grid", grid)
     if not 0 <= delta < 1:
-        raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=delta))
+        raise ValueError(f"delta must lie in [0, 1), got {delta}")
     if delta > 0 and noise != "gaussian":
-        raise ValueError(
-            as_message("delta must be 0 for {word_noise}, got {delta}", word_noise=NOISE_WORDS[noise], delta=delta)
-        )
+        raise ValueError(f"delta must be 0 for {NOISE_WORDS[noise]}, got {delta}")
 
 
 FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
-SLOT_RULE = as_message("the number of slots must be public, so neighbours differ inside one slot")
+SLOT_RULE = "the number of slots must be public, so neighbours differ inside one slot"
 
 
 def require_slot(event: Event, adjacency: Adjacency) -> None:
@@ -354,7 +351,7 @@ def hidden_cost(event: Event, inner: Event, rate: float, adjacency: Adjacency) -
     """Return what `event` costs when it runs `inner` on records that take part by secret coins of at most `rate`."""
     whole = inner.cost(adjacency="null")
     if math.isinf(whole.epsilon):
-        raise no_proof(event.kind, adjacency, as_message("a hidden selection amplifies only what has a finite epsilon"))
+        raise no_proof(event.kind, adjacency, "a hidden selection amplifies only what has a finite epsilon")
     if adjacency == "replace" and whole.delta == 0:
         return Cost(outward(hidden_selection_epsilon(rate, whole.epsilon, "replace")))
     once = Cost(
@@ -394,9 +391,7 @@ class GaussianEvent(Event):
             return self.sensitivity_l2
         if adjacency == "replace" and self.stated_for == "null":
             return 2 * self.sensitivity_l2
-        raise no_proof(
-            self.kind, adjacency, as_message("its sensitivity was proven for {adjacency}", adjacency=self.stated_for)
-        )
+        raise no_proof(self.kind, adjacency, f"its sensitivity was proven for {self.stated_for}")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         return gaussian_cost(self._sensitivity(adjacency), self.sigma, self.delta)
@@ -405,11 +400,7 @@ class GaussianEvent(Event):
         return replace(self, delta=0.0)
 
     def summary(self) -> str:
-        return as_message(
-            "Gaussian noise of sigma {sigma:.4g} on sensitivity {sensitivity:.4g}",
-            sigma=self.sigma,
-            sensitivity=self.sensitivity_l2,
-        )
+        return f"Gaussian noise of sigma {self.sigma:.4g} on sensitivity {self.sensitivity_l2:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +419,7 @@ class MinibatchSgdEvent(Event):
     updates_per_record: int = 1
     delta: float = 0.0
     kind: ClassVar[str] = "minibatch_sgd"
-    words: ClassVar[EventWords] = EventWords(_("noisy mini-batches"), _("noisy updates from small batches"))
+    words: ClassVar[EventWords] = EventWords(_("noisy mini-batches"), _("noisy mini-batches"))
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -445,11 +436,11 @@ class MinibatchSgdEvent(Event):
         return one.times(self.updates_per_record)
 
     def summary(self) -> str:
-        return as_message(
-            "mini-batch updates with {word_noise} of scale {noise_scale:.4g}",
-            word_noise=NOISE_WORDS[self.noise],
-            noise_scale=self.noise_scale,
-        )
+        return f"mini-batch updates with {NOISE_WORDS[self.noise]} of scale {self.noise_scale:.4g}"
+
+
+def _models(number: int) -> str:
+    return "one model" if number == 1 else f"{number} models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,9 +463,7 @@ class OutputPerturbationEvent(Event):
     n_models: int = 1
     delta: float = 0.0
     kind: ClassVar[str] = "output_perturbation"
-    words: ClassVar[EventWords] = EventWords(
-        _("output perturbation"), _("a certified minimum with noise on the weights")
-    )
+    words: ClassVar[EventWords] = EventWords(_("output perturbation"), _("certified minimum, noisy weights"))
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -501,12 +490,8 @@ class OutputPerturbationEvent(Event):
         return one.times(self.n_models)
 
     def summary(self) -> str:
-        return as_message(
-            "output perturbation of {word_models}, {word_noise} of scale {noise_scale:.4g}",
-            word_models=model_words(self.n_models),
-            word_noise=NOISE_WORDS[self.noise],
-            noise_scale=self.noise_scale,
-        )
+        noise = f"{NOISE_WORDS[self.noise]} of scale {self.noise_scale:.4g}"
+        return f"output perturbation of {_models(self.n_models)}, {noise}"
 
 
 class TiltedObjectiveEvent(Event):
@@ -575,9 +560,7 @@ class ObjectivePerturbationEvent(TiltedObjectiveEvent):
     n_models: int = 1
     adjacency: Literal["null", "replace"] = "null"
     kind: ClassVar[str] = "objective_perturbation"
-    words: ClassVar[EventWords] = EventWords(
-        _("objective perturbation"), _("the minimum of a randomly tilted objective")
-    )
+    words: ClassVar[EventWords] = EventWords(_("objective perturbation"), _("minimum of a tilted objective"))
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -597,12 +580,7 @@ class ObjectivePerturbationEvent(TiltedObjectiveEvent):
         return Cost(outward(tilt + curved)).plus(self.output_cost()).times(self.n_models)
 
     def summary(self) -> str:
-        return as_plural_message(
-            "objective perturbation of {word_models} over {n} weight",
-            "objective perturbation of {word_models} over {n} weights",
-            word_models=model_words(self.n_models),
-            n=self.dimension,
-        )
+        return f"objective perturbation of {_models(self.n_models)} over {counted_words(self.dimension, 'weight')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -618,16 +596,14 @@ class SecretSampleEvent(Event):
     rate: float
     released_before: float = 0.0
     kind: ClassVar[str] = "secret_sample"
-    words: ClassVar[EventWords] = EventWords(
-        _("training on a secret sample"), _("on a secret sample of rate at most %(rate)s")
-    )
+    words: ClassVar[EventWords] = EventWords(_("training on a secret sample"), _("on a secret %(rate)s sample"))
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
         checks.rate("rate", self.rate)
         checks.not_negative("released_before", self.released_before)
         if isinstance(self.inner, SecretSampleEvent) or self.inner.needs_parent:
-            raise ValueError(as_message("{kind} cannot be sampled", kind=self.inner.kind))
+            raise ValueError(f"{self.inner.kind} cannot be sampled")
 
     @property
     def needs_parent(self) -> bool:
@@ -640,18 +616,10 @@ class SecretSampleEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, SecretSampleEvent) or parent.rate > self.rate:
-            raise ValueError(
-                as_message("a further release must descend from a secret sample of rate at most {rate}", rate=self.rate)
-            )
+            raise ValueError(f"a further release must descend from a secret sample of rate at most {self.rate}")
         known = parent.released_before + parent.inner.cost(adjacency="null").epsilon
         if self.released_before < known:
-            raise ValueError(
-                as_message(
-                    "released_before must be >= {known} of the releases before, got {released_before}",
-                    known=known,
-                    released_before=self.released_before,
-                )
-            )
+            raise ValueError(f"released_before must be >= {known} of the releases before, got {self.released_before}")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the amplified loss; the inner mechanism must have one under null adjacency."""
@@ -664,7 +632,7 @@ class SecretSampleEvent(Event):
         return hidden_cost(self, self.inner, rate, adjacency)
 
     def summary(self) -> str:
-        return as_message("on a secret {rate:.4g} sample: {reason}", rate=self.rate, reason=self.inner.summary())
+        return f"on a secret {self.rate:.4g} sample: {self.inner.summary()}"
 
 
 # The mechanism's curve is accurate to 1e-11; the charge covers it.
@@ -696,7 +664,7 @@ class GaussianObjectiveEvent(TiltedObjectiveEvent):
     output_delta: ClassVar[float] = 0.0  # type: ignore[misc]  # no field: its output noise has no delta
     kind: ClassVar[str] = "gaussian_objective_perturbation"
     words: ClassVar[EventWords] = EventWords(
-        _("objective perturbation, Gaussian"), _("the minimum of an objective tilted by Gaussian noise")
+        _("objective perturbation, Gaussian"), _("minimum of an objective with Gaussian tilt")
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
@@ -723,10 +691,6 @@ class GaussianObjectiveEvent(TiltedObjectiveEvent):
         return total.of_two_steps() if adjacency == "replace" else total
 
     def summary(self) -> str:
-        return as_plural_message(
-            "objective perturbation of {word_models} over {n} weight with Gaussian noise of sigma {sigma:.4g}",
-            "objective perturbation of {word_models} over {n} weights with Gaussian noise of sigma {sigma:.4g}",
-            word_models=model_words(self.n_models),
-            n=self.dimension,
-            sigma=self.sigma,
-        )
+        weights = counted_words(self.dimension, "weight")
+        noise = f"Gaussian noise of sigma {self.sigma:.4g}"
+        return f"objective perturbation of {_models(self.n_models)} over {weights} with {noise}"

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from privacy.errors import PoolDamaged
-from privacy.wording import as_message
 
 PSEUDONYM_BYTES: Final = 16
 POOL_SCHEMA: Final = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(PSEUDONYM_BYTES))])
@@ -137,6 +136,4 @@ def emptied(content: bytes, sha256: str, rows: NDArray[np.int64] | None, target:
 def check_digest(content: bytes, sha256: str) -> None:
     """Refuse bytes that are not those that were written; the message quotes nothing of them."""
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise PoolDamaged(
-            as_message("A file of the pool is not what was stored: its digest differs. Nothing was read of it.")
-        )
+        raise PoolDamaged("A pool file was changed after it was stored (its digest differs). It was not read.")

@@ -1,8 +1,10 @@
 """Exact counts of contributions by text, in stages that many workers may share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, Final, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pkgutil import resolve_name
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -207,3 +209,19 @@ class CountingGate(ABC):
 def ordered(counted: Iterable[pa.Table]) -> list[pa.Table]:
     tables = list(counted)
     return [pa.concat_tables(tables).sort_by("text")] if tables else []
+
+
+class NotAGate(ValueError):
+    """No class of gates has this name."""
+
+
+def gate_as_json(gate: CountingGate) -> dict[str, Any]:
+    """Return a gate as another process is told it."""
+    return {"kind": f"{type(gate).__module__}:{type(gate).__qualname__}", "of": asdict(gate)}  # type: ignore[call-overload]
+
+
+def gate_from_json(told: Mapping[str, Any]) -> CountingGate:
+    kind = resolve_name(told["kind"])
+    if not (isinstance(kind, type) and issubclass(kind, CountingGate)):
+        raise NotAGate(told["kind"])
+    return kind(**told["of"] | {"normalizer": Normalizer(told["of"]["normalizer"])})

@@ -41,9 +41,7 @@ class GateEngine(Protocol):
     """
 
     def opened(self, gate: CountingGate, tell: Tell) -> AbstractContextManager[None]:
-        """Make ready to count without reading a row, so that nothing is paid for an engine that is away
-        (`EngineFailed`).
-        """
+        """Make ready to count without reading a row; `EngineFailed` before anything is paid."""
 
     def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
         """Return the texts that reach the gate's minimum, with exact counts, in disjoint tables.

@@ -19,7 +19,6 @@ from privacy.gate.normalizers import Normalizer
 from privacy.gate.reading import COUNTS, check_unit, pairs, sampled_counts
 from privacy.gate.threshold import ThresholdGate
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import as_message
 
 __all__ = ["KAnonymityGate", "ThresholdGate"]
 
@@ -62,13 +61,9 @@ class KAnonymityGate(CountingGate):
     def __post_init__(self) -> None:
         object.__setattr__(self, "normalizer", Normalizer(self.normalizer))
         if self.k < 2:
-            raise ValueError(as_message("k must be >= 2, got {k}: with less, what one person said comes out", k=self.k))
+            raise ValueError(f"k must be >= 2, got {self.k}: with less, what one person said comes out")
         if not 1 / COIN_RESOLUTION <= self.sampling_rate < 1:
-            raise ValueError(
-                as_message(
-                    "sampling_rate must be within [2**-32, 1), got {sampling_rate}", sampling_rate=self.sampling_rate
-                )
-            )
+            raise ValueError(f"sampling_rate must be within [2**-32, 1), got {self.sampling_rate}")
         check_unit(self.unit, self.texts_per_contributor)
 
     @property

@@ -145,12 +145,12 @@ class Normalizer(StrEnum):
 
 
 SUMMARIES = {
-    Normalizer.L0: gettext_noop("the text as it was typed"),
-    Normalizer.L1: gettext_noop("the words in lower case, without punctuation"),
-    Normalizer.L2: gettext_noop("the same with numbers, weekdays and months masked"),
-    Normalizer.L3: gettext_noop("the words that carry content, in alphabetical order"),
-    Normalizer.L4: gettext_noop("the same with one slot for every word that is not on a public list"),
-    Normalizer.L5: gettext_noop("the words of that public list alone, in alphabetical order"),
+    Normalizer.L0: gettext_noop("the text as typed"),
+    Normalizer.L1: gettext_noop("lower case, no punctuation"),
+    Normalizer.L2: gettext_noop("the same, numbers, weekdays and months masked"),
+    Normalizer.L3: gettext_noop("content words in alphabetical order"),
+    Normalizer.L4: gettext_noop("the same, words outside a public list masked"),
+    Normalizer.L5: gettext_noop("only words of that list, in alphabetical order"),
 }
 WORD_RULES = {Normalizer.L2: masked, Normalizer.L3: content, Normalizer.L4: general, Normalizer.L5: listed_steps}
 # Rules that leave each word once and in alphabetical order.

@@ -14,7 +14,6 @@ from privacy.accounting.gate import gate_delta
 from privacy.gate.counting import CountingGate
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.survey import Frequencies
-from privacy.wording import as_message
 
 # What is planned from numbers alone; a new mechanism joins by one line.
 GATES: Final[tuple[type[CountingGate], ...]] = (KAnonymityGate, ThresholdGate)
@@ -28,7 +27,7 @@ Gate = TypeVar("Gate", bound=CountingGate)
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """What would pass a gate on average; not private."""
+    """Expected result of a gate on average; not private."""
 
     texts: float
     text_share: float
@@ -56,12 +55,7 @@ class PaperCell:
     published: float | None
 
 
-def paper_table(
-    *,
-    ks: Sequence[int] = PAPER_KS,
-    rates: Sequence[float] = PAPER_RATES,
-    epsilons: Sequence[float] = PAPER_EPSILONS,
-) -> list[PaperCell]:
+def paper_table() -> list[PaperCell]:
     """Return the source's grid with the delta that is charged and the one its tail bound gives.
 
     References
@@ -70,11 +64,12 @@ def paper_table(
        2019, Table 1.
     """
     cells = []
-    for rate in rates:
-        for epsilon in epsilons:
-            exact = np.atleast_1d(gate_delta(list(ks), rate, epsilon))
+    ks = list(PAPER_KS)
+    for rate in PAPER_RATES:
+        for epsilon in PAPER_EPSILONS:
+            exact = np.atleast_1d(gate_delta(ks, rate, epsilon))
             proven = epsilon >= -math.log1p(-rate)
-            published = np.atleast_1d(gate_delta(list(ks), rate, epsilon, "li2012")) if proven else [None] * len(ks)
+            published = np.atleast_1d(gate_delta(ks, rate, epsilon, "li2012")) if proven else [None] * len(ks)
             cells += [
                 PaperCell(k, rate, epsilon, float(ours), None if theirs is None else float(theirs))
                 for k, ours, theirs in zip(ks, exact, published, strict=True)
@@ -158,7 +153,7 @@ CAPS: Final = (1, 2, 3, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class PublicSource:
-    """What is publicly known about a source under one normaliser, not read from the records to be protected.
+    """Public numbers of a source under one normaliser, not read from the records to be protected.
 
     Parameters
     ----------
@@ -185,13 +180,8 @@ class PublicSource:
         rest = self.records - self.most_frequent
         if not self.different_texts - 1 <= rest <= (self.different_texts - 1) * self.most_frequent:
             raise ValueError(
-                as_message(
-                    "no source has these numbers: records {records}, different texts {different_texts}, the most "
-                    "frequent of them {most_frequent}",
-                    records=self.records,
-                    different_texts=self.different_texts,
-                    most_frequent=self.most_frequent,
-                )
+                f"impossible source: records {self.records}, different texts {self.different_texts}, "
+                f"most frequent {self.most_frequent}"
             )
 
     def frequencies(self, *, window: float = 1.0) -> Frequencies:
@@ -256,10 +246,7 @@ def plan_source(
     texts_per_contributor: int | None = None,
     wanted: int = 180,
 ) -> SourcePlan:
-    """Say what each gate would let out of a source before anything is paid.
-
-    One record, or one contributor, may cost `epsilon` and `delta`; people are to be asked about `wanted` texts, >= 1.
-    """
+    """Say what each gate would let out for `epsilon` and `delta` of one unit, before anything is paid."""
     checks.at_least("wanted", wanted, 1)
     frequencies = source.frequencies()
     gates = best_gates(frequencies, epsilon, delta, unit, texts_per_contributor)

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from privacy.gate.hashing import coins, secret_words
 from privacy.gate.normalizers import Normalizer, normalize_texts
-from privacy.wording import as_message
 
 COUNTS: Final = pa.schema([("text", pa.large_string()), ("sample_count", pa.int64())])
 PAIRS: Final = pa.schema(
@@ -64,27 +63,15 @@ def pairs(
 def check_unit(unit: str, texts_per_contributor: int | None) -> None:
     """Refuse a unit that is unknown, or a cap that is missing or has no meaning."""
     if unit not in ("record", "contributor"):
-        raise ValueError(
-            as_message(
-                "{name} must be one of {choices}, got {value!r}", name="unit", choices="record, contributor", value=unit
-            )
-        )
+        raise ValueError(f"{'unit'} must be one of {'record, contributor'}, got {unit!r}")
     if unit == "record" and texts_per_contributor is not None:
-        raise ValueError(as_message("texts_per_contributor has no meaning for the unit record"))
+        raise ValueError("texts_per_contributor has no meaning for the unit record")
     if unit == "contributor" and (texts_per_contributor is None or texts_per_contributor < 1):
-        raise ValueError(
-            as_message(
-                "unit contributor needs texts_per_contributor >= 1, got {texts_per_contributor}",
-                texts_per_contributor=texts_per_contributor,
-            )
-        )
+        raise ValueError(f"unit contributor needs texts_per_contributor >= 1, got {texts_per_contributor}")
 
 
 def text_column(batch: pa.RecordBatch) -> pa.Array:
-    """Return the texts of a batch as large strings, dictionary-encoded where they came so.
-
-    `ValueError` if there is no column text or it is not UTF-8; the message quotes nothing.
-    """
+    """Return the texts of a batch as large strings; `ValueError` without a quote if there is no UTF-8 column text."""
     if "text" not in batch.schema.names:
         raise ValueError("batches need a column text")
     column = batch.column("text")

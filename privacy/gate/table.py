@@ -15,10 +15,7 @@ _MAGIC: Final = b"TAB1"
 
 
 class CountTable:
-    """A sorted table of hashes and their counts.
-
-    Two texts with one hash (chance n**2 / 2**65) share a count, so, as a count-min sketch, it never counts too low.
-    """
+    """A sorted table of hashes and their counts; two texts with one hash share a count, so it is never too low."""
 
     def __init__(self) -> None:
         self.hashes: Words = np.empty(0, dtype=np.uint64)

@@ -22,7 +22,6 @@ from privacy.gate.normalizers import Normalizer
 from privacy.gate.reading import COUNTS, all_counts, check_unit, pairs
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
-from privacy.wording import as_message
 
 WORD_BITS = 64
 
@@ -211,14 +210,7 @@ class ThresholdGate(CountingGate):
             chosen = "truncated_geometric" if self.unit == "record" else "weighted_gaussian"
             object.__setattr__(self, "noise", chosen)
         if self.noise not in NOISES:
-            raise ValueError(
-                as_message(
-                    "{name} must be one of {choices}, got {value!r}",
-                    name="noise",
-                    choices=", ".join(NOISES),
-                    value=self.noise,
-                )
-            )
+            raise ValueError(f"{'noise'} must be one of {', '.join(NOISES)}, got {self.noise!r}")
         self.event()
 
     def event(self, epsilon: float | None = None) -> ThresholdGateEvent:

@@ -1,8 +1,7 @@
-"""Audit the ledger where it is stored; `privacy.ledger.auditor.account` says what is looked at.
+"""Audit the ledger where it is stored; `privacy.ledger.auditor.account` says what is looked at."""
 
-Nothing is taken from the database's own arithmetic, and the newest entry must be at least as new as the counter kept
-outside the database.
-"""
+# Nothing is taken from the database's own arithmetic, and the newest entry must be at least as new as the counter kept
+# outside the database.
 
 from collections.abc import Iterator
 from typing import Any

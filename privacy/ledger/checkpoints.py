@@ -1,8 +1,7 @@
-"""The chain of an account as a log that others witness: its checkpoint, signed by the site, and proofs about it.
+"""The chain of an account as a log that others witness: its checkpoint, signed by the site, and proofs about it."""
 
-The leaves are the hashes of the entries, which cover all of their text. A ledger that has lost entries which the
-counter outside the database has seen is not signed: a log signs nothing that contradicts what it signed before.
-"""
+# The leaves are the hashes of the entries, which cover all of their text. A ledger that has lost entries which the
+# counter outside the database has seen is not signed: a log signs nothing that contradicts what it signed before.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from privacy.ledger.counter import site_counter
 from privacy.ledger.keys import SiteKey, key_id
 from privacy.ledger.marks import AccountIdentity, missing
 from privacy.ledger.models import BudgetAccount, LedgerEntry
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Log:
 
     def inclusion(self, sequence: int, size: int) -> list[bytes]:
         if sequence < 1:
-            raise NoSuchEntry(as_message("entries are numbered from 1, not from {sequence}", sequence=sequence))
+            raise NoSuchEntry(in_english("entries are numbered from 1, not from {sequence}", sequence=sequence))
         return inclusion_proof(self._leaves(self._within(size)), self._within(sequence, size) - 1)
 
     def _leaves(self, size: int) -> Sequence[bytes]:
@@ -47,7 +46,7 @@ class Log:
     def _within(self, number: int, size: int | None = None) -> int:
         most = self.size if size is None else size
         if not 0 <= number <= most:
-            raise NoSuchEntry(as_message("the log ends at entry {most} and has no {number}", most=most, number=number))
+            raise NoSuchEntry(in_english("the log ends at entry {most} and has no {number}", most=most, number=number))
         return number
 
 
@@ -64,9 +63,7 @@ def log_of(account: BudgetAccount) -> Log:
     if mark is not None and mark.sequence:
         held = hashes[mark.sequence - 1] if mark.sequence <= len(hashes) else ""
         if mark.closed or held != mark.head:
-            raise RollbackDetected(
-                as_message("{scope}: entries were lost, so its checkpoint is not signed", scope=account.scope)
-            )
+            raise RollbackDetected(f"{account.scope}: entries were lost, so its checkpoint is not signed")
     return Log(origin_of(site_name(), account.scope), hashes)
 
 

@@ -1,9 +1,8 @@
-"""The ledger beside its counter: which counter is this database's, and does the ledger hold all that it has seen?
+"""The ledger beside its counter: which counter is this database's, and does the ledger hold all that it has seen?"""
 
-An old copy of the database is found by the accounts that have lost entries, or that are gone; then nothing at all is
-admitted until somebody has closed those. A counter is begun with the first account of a site, by whoever owns the
-tables; later only with a reason that stays in the database.
-"""
+# An old copy of the database is found by the accounts that have lost entries, or that are gone; then nothing at all is
+# admitted until somebody has closed those. A counter is begun with the first account of a site, by whoever owns the
+# tables; later only with a reason that stays in the database.
 
 import math
 import time
@@ -19,7 +18,6 @@ from privacy.ledger.counter_file import counter_file
 from privacy.ledger.counter_objects import counter_objects
 from privacy.ledger.marks import AccountIdentity, Counter, Mark, missing
 from privacy.ledger.models import BudgetAccount, LedgerCounter, LedgerEntry
-from privacy.wording import as_message, as_plural_message
 
 
 def site_counter() -> Counter:
@@ -41,14 +39,8 @@ def refuse_what_was_forgotten() -> None:
     refuse_another_counter(counter)
     if forgotten := forgotten_accounts(counter):
         raise RollbackDetected(
-            as_plural_message(
-                "{scope}: the ledger has lost entries that the counter outside the database has seen, so nothing is "
-                "admitted: an old copy of the database was restored ({n} account, manage.py ledger_counter)",
-                "{scope}: the ledger has lost entries that the counter outside the database has seen, so nothing is "
-                "admitted: an old copy of the database was restored ({n} accounts, manage.py ledger_counter)",
-                scope=next(iter(forgotten)).scope,
-                n=len(forgotten),
-            )
+            f"{next(iter(forgotten)).scope}: an old copy of the database was restored, so nothing is charged "
+            f"(accounts: {len(forgotten)}, manage.py ledger_counter)"
         )
     counter.checked_at = time.monotonic()
 
@@ -58,10 +50,7 @@ def refuse_another_counter(counter: Counter) -> None:
     known = LedgerCounter.objects.last()
     if known is None or known.identity.hex != counter.identity:
         raise CounterMissing(
-            as_message(
-                "The counter outside the database belongs to another one, so nothing is admitted "
-                "(manage.py ledger_counter)"
-            )
+            "The external counter belongs to another database, so nothing is charged (manage.py ledger_counter)"
         )
 
 
@@ -134,11 +123,7 @@ def begin_counter(*, reason: str = "") -> LedgerCounter:
     if counter.identity:
         refuse_another_counter(counter)
     if forgotten_accounts(counter):
-        raise RollbackDetected(
-            as_message(
-                "The counter outside the database has seen entries that this ledger does not hold; it stays as it is."
-            )
-        )
+        raise RollbackDetected("The external counter has entries that this ledger lacks; it stays as it is.")
     marks = _marks_of_the_ledger()
     uncounted = marks.keys() - counter.marks().keys()
     if not reason and (known is not None or uncounted) and LedgerEntry.objects.exists():

@@ -1,11 +1,10 @@
-"""A counter kept outside the database, so that restoring an old backup cannot give back what was spent.
+"""A counter kept outside the database, so that restoring an old backup cannot give back what was spent."""
 
-One JSON line per account and advance: which account, how many entries, the hash of the last one. Lines are appended
-and synced after the database has committed, so after a crash the file may lag behind the ledger but is never ahead
-of it: a ledger shorter than the file says has lost entries. An account has a line before its first entry is committed,
-and the file begins with the name under which the database knows it (`witness`): one that is missing, or that somebody
-began anew, admits nothing.
-"""
+# One JSON line per account and advance: which account, how many entries, the hash of the last one. Lines are appended
+# and synced after the database has committed, so after a crash the file may lag behind the ledger but is never ahead of
+# it: a ledger shorter than the file says has lost entries. An account has a line before its first entry is committed,
+# and the file begins with the name under which the database knows it (`witness`): one that is missing, or that somebody
+# began anew, admits nothing.
 
 import fcntl
 import json
@@ -30,7 +29,6 @@ from privacy.ledger.marks import (
     refuse_unless_next,
     row_of,
 )
-from privacy.wording import as_message
 
 COMPACT_ABOVE_BYTES = 256 * 1024
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
@@ -192,7 +190,7 @@ class CounterFile:
                 keep_newest(self._marks, *mark_from(row))
         except (ValueError, KeyError, TypeError) as error:
             raise RollbackDetected(
-                as_message("{name} is damaged; nothing is admitted until it has been examined", name=self._path.name)
+                f"{self._path.name} is damaged; nothing is admitted until it has been examined"
             ) from error
 
     def _rewrite(self, identity: str, everything: dict[AccountIdentity, Mark]) -> None:

@@ -1,9 +1,8 @@
-"""The ledger's counter as objects in a bucket, for sites of several hosts: one counter for all of them.
+"""The ledger's counter as objects in a bucket, for sites of several hosts: one counter for all of them."""
 
-One folder an account, in it one object for each advance, whose name says how many entries and the hash of the last one;
-earlier ones are deleted. Objects are never written again, so no two hosts can undo each other, and a bucket that is
-not part of any backup is not restored with one.
-"""
+# One folder an account, in it one object for each advance, whose name says how many entries and the hash of the last
+# one; earlier ones are deleted. Objects are never written again, so no two hosts can undo each other, and a bucket that
+# is not part of any backup is not restored with one.
 
 import hashlib
 import json
@@ -16,7 +15,6 @@ from django.core.files.storage import Storage, storages
 
 from privacy.errors import RollbackDetected
 from privacy.ledger.marks import AccountIdentity, Mark, mark_from, missing, refuse_unless_next, row_of
-from privacy.wording import as_message
 
 STORAGE = "ledger_counter"
 NAME, CLOSED = "counter.json", "closed.json"
@@ -95,9 +93,7 @@ class CounterObjects:
             if "counter" not in found:
                 mark_from(found)
         except (ValueError, KeyError, TypeError) as error:
-            raise RollbackDetected(
-                as_message("{name} is damaged; nothing is admitted until it has been examined", name=name)
-            ) from error
+            raise RollbackDetected(f"{name} is damaged; nothing is admitted until it has been examined") from error
         else:
             return dict(found)
 

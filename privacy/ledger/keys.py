@@ -9,8 +9,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from privacy.wording import as_message
-
 CONTEXT = b"dpal release signature, version 1"
 SHORTEST_SECRET = 32
 KEY_BYTES = 32
@@ -75,7 +73,7 @@ def decoded_key(public_key: str) -> bytes:
     try:
         raw = base64.b64decode(public_key, validate=True)
     except ValueError as error:
-        raise ValueError(as_message("a public key is 32 bytes in base64")) from error
+        raise ValueError("a public key is 32 bytes in base64") from error
     if len(raw) != KEY_BYTES:
-        raise ValueError(as_message("a public key is 32 bytes in base64, got {got} bytes", got=len(raw)))
+        raise ValueError(f"a public key is 32 bytes in base64, got {len(raw)} bytes")
     return raw

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Protocol
 
 from privacy.errors import CounterMissing, RollbackDetected
-from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +53,7 @@ class Counter(Protocol):
 
 
 def missing() -> CounterMissing:
-    return CounterMissing(
-        as_message("The counter outside the database is missing, so nothing is admitted (manage.py ledger_counter)")
-    )
+    return CounterMissing("The external counter is missing, so nothing is charged (manage.py ledger_counter)")
 
 
 def refuse_unless_next(
@@ -68,27 +65,15 @@ def refuse_unless_next(
     if mark is None:
         if sequence == 1:
             return
-        raise CounterMissing(
-            as_message(
-                "{scope}: the counter outside the database does not know this account, so nothing is admitted",
-                scope=account.scope,
-            )
-        )
+        raise CounterMissing(f"{account.scope}: the external counter does not know this account, so nothing is charged")
     if mark.closed:
-        raise RollbackDetected(
-            as_message("{scope}: closed, because an old copy of the database was restored", scope=account.scope)
-        )
+        raise RollbackDetected(f"{account.scope}: closed, because an old copy of the database was restored")
     if mark.sequence < sequence - 1:
         return
     if mark.sequence >= sequence or mark.head != previous_hash:
         raise RollbackDetected(
-            as_message(
-                "{scope}: the counter outside the database stands at entry {kept}, the ledger would write "
-                "entry {next}; an old copy of the database was restored",
-                scope=account.scope,
-                kept=mark.sequence,
-                next=sequence,
-            )
+            f"{account.scope}: the external counter is at entry {mark.sequence}, the ledger would write "
+            f"{sequence}; an old copy of the database was restored"
         )
 
 

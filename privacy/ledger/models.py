@@ -1,8 +1,7 @@
-"""Tables of the ledger: accounts, their entries, the counter they belong to, and budgets over several projects.
+"""Tables of the ledger: accounts, their entries, the counter they belong to, and budgets over several projects."""
 
-Rules that must hold whoever writes are constraints here or triggers in `migrations/sql/`. The triggers fill in
-sequence, totals, hashes and time, so such fields carry database defaults.
-"""
+# Rules that must hold whoever writes are constraints here or triggers in `migrations/sql/`. The triggers fill in
+# sequence, totals, hashes and time, so such fields carry database defaults.
 
 import json
 from functools import cached_property

@@ -39,7 +39,7 @@ def open_shared_account(
     if unit not in ("record", "contributor"):
         raise UnsoundCombination(
             as_message(
-                "A population is made of contributors, or of records where nobody is named, not of one {unit}",
+                "A population consists of contributors or records, not of one {unit}",
                 unit=unit,
             )
         )
@@ -101,9 +101,7 @@ def refuse_other_key(population: BudgetAccount) -> None:
 def rule_of_other_key(population: BudgetAccount) -> str:
     if population.key_fingerprint == key_fingerprint():
         return ""
-    return as_message(
-        "{name}: its people are known by another key of pseudonyms than this site has", name=population.plain_label
-    )
+    return as_message("{name}: uses another pseudonym key than this site", name=population.plain_label)
 
 
 def refuse_without_conversion(account: BudgetAccount, common: BudgetAccount, records_per_person: int | None) -> None:
@@ -116,29 +114,22 @@ def rule_without_conversion(account: BudgetAccount, common: BudgetAccount, recor
     """Return the rule that keeps an account, stored or yet to be opened, out of a population, or nothing."""
     if account.adjacency != common.adjacency:
         return as_message(
-            "the accounts have different neighbours ({one}, {other}), and no conversion between them",
+            "the accounts differ in adjacency ({one}, {other})",
             one=account.adjacency,
             other=common.adjacency,
         )
     if account.filter == Filter.ZCDP and common.filter == Filter.PURE:
-        return as_message(
-            "a sum of epsilons cannot take in an account that sums rhos: its operations may have no epsilon"
-        )
+        return as_message("an account in rho cannot join a population in epsilon")
     if records_per_person is None:
-        return as_message(
-            "nobody has said how many records of one person there are at most, and without that number what a record "
-            "loses says nothing about a person"
-        )
+        return as_message("declare the maximum number of records per person")
     if not 1 <= records_per_person <= MOST_RECORDS_PER_PERSON:
-        return as_message("the records of one person must be from 1 to {most}", most=MOST_RECORDS_PER_PERSON)
+        return as_message("records per person must be from 1 to {most}", most=MOST_RECORDS_PER_PERSON)
     return unit_rule(account.unit, common.unit, records_per_person)
 
 
 def _join(population: BudgetAccount, account: BudgetAccount, records_per_person: int, actor: Actor) -> BudgetAccount:
     if account.parent_id is not None:
-        raise UnsoundCombination(
-            as_message("{word}: it belongs to a population already, and stays there", word=account.label)
-        )
+        raise UnsoundCombination(as_message("{word}: already belongs to a population", word=account.label))
     account.parent, account.records_per_person = population, records_per_person
     try:
         with transaction.atomic():
@@ -150,7 +141,7 @@ def _join(population: BudgetAccount, account: BudgetAccount, records_per_person:
         if isinstance(cause, IntegrityError) and broken_rule(cause) == "privacy_ledger_within_limit":
             raise BudgetExceeded(
                 as_message(
-                    "{word}: what it has spent is more than {name} has left; nothing was changed",
+                    "{word}: has spent more than {name} has left",
                     word=account.label,
                     name=population.plain_label,
                 )
@@ -172,8 +163,8 @@ def _note(account: BudgetAccount, population: BudgetAccount, records_per_person:
             event_json=terms.to_json(account, kept),
             actor=ledger.actor_name(actor),
             reason=as_plural_message(
-                "joined the population {name} with at most {n} record of one person",
-                "joined the population {name} with at most {n} records of one person",
+                "joined population {name}, at most {n} record per person",
+                "joined population {name}, at most {n} records per person",
                 name=population.plain_label,
                 n=records_per_person,
             ),

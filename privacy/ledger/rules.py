@@ -1,13 +1,13 @@
-"""Rules of the ledger: what an event costs on an account, and which entry may follow which in a series.
+"""Rules of the ledger: what an event costs on an account, and which entry may follow which in a series."""
 
-`services` and `auditor` call these functions; `migrations/sql/rules.sql` holds the same rules, and tests compare them.
-
-1. The price of an event is its cost rounded up, finite in what the account's filter sums.
-2. What costs something protects the account's unit.
-3. An event that opens a series, or stands alone, names no entry before it; `OPENED_ONCE` are opened once an account.
-4. A continuation names a standing reservation, counts all that came before it, and is the only one of its parent.
-5. Secret samples of a project whose people have several records have no delta, or epsilons that are nearly the same.
-"""
+# `services` and `auditor` call these functions; `migrations/sql/rules.sql` holds the same rules, and tests compare
+# them.
+#
+# 1. The price of an event is its cost rounded up, finite in what the account's filter sums.
+# 2. What costs something protects the account's unit.
+# 3. An event that opens a series, or stands alone, names no entry before it; `OPENED_ONCE` are opened once an account.
+# 4. A continuation names a standing reservation, counts all that came before it, and is the only one of its parent.
+# 5. Secret samples of a project whose people have several records have no delta, or epsilons that are nearly the same.
 
 import json
 import math
@@ -53,19 +53,12 @@ def price(account: FixedTerms, event: Event) -> Charge:
     protected = getattr(event, "unit", "record")
     if protected != account.unit and not free:
         raise UnsoundCombination(
-            as_message(
-                "{kind} protects one {protected}, the account one {unit}: an account has one unit of privacy",
-                kind=event.kind,
-                protected=protected,
-                unit=account.unit,
-            )
+            f"{event.kind} protects one {protected}, the account one {account.unit}: an account has one unit of privacy"
         )
     if account.filter == "pure" and charge.epsilon_nano is None:
-        raise UnsoundCombination(
-            as_message("{kind} has no finite epsilon, and the pure filter sums epsilons", kind=event.kind)
-        )
+        raise UnsoundCombination(f"{event.kind} has no finite epsilon, and the pure filter sums epsilons")
     if account.filter == "zcdp" and charge.rho_nano is None:
-        raise UnsoundCombination(as_message("{kind} has no finite rho, and the zcdp filter sums rhos", kind=event.kind))
+        raise UnsoundCombination(f"{event.kind} has no finite rho, and the zcdp filter sums rhos")
     return charge
 
 
@@ -90,7 +83,7 @@ def check_step(event: Event, parent: Event | None, *, opened: bool = False, cont
     """
     if not event.needs_parent:
         if parent is not None:
-            raise ValueError(as_message("{kind} continues nothing and names no entry before it", kind=event.kind))
+            raise ValueError(f"{event.kind} continues nothing and names no entry before it")
         if opened and event.kind in OPENED_ONCE:
             raise paid_before(event.kind)
         return
@@ -101,9 +94,7 @@ def check_step(event: Event, parent: Event | None, *, opened: bool = False, cont
 
 def paid_before(kind: str) -> UnsoundCombination:
     """Return the refusal of a fork, or of a second opening of a series."""
-    return UnsoundCombination(
-        as_message("{mechanism}: another release has paid for this step of the series", mechanism=kind)
-    )
+    return UnsoundCombination(f"{kind}: another release has paid for this step of the series")
 
 
 def refuse_mixed_samples(samples: Sequence[SecretSampleEvent]) -> None:
@@ -126,8 +117,8 @@ def refuse_mixed_samples(samples: Sequence[SecretSampleEvent]) -> None:
     if any(cost.epsilon != least for _, cost in costs) and math.isfinite(least) and math.exp(-least) > kept:
         raise UnsoundCombination(
             as_message(
-                "{kind}: where people have several records, a training with a delta must not have a smaller epsilon "
-                "than the others on its project's samples",
+                "{kind}: with several records per person, a training with a delta needs at "
+                "least the project's largest epsilon",
                 kind=SecretSampleEvent.kind,
             )
         )

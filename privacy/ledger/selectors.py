@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
+from privacy.accounting.answers import RandomizedAnswersEvent
 from privacy.accounting.composition import pld_epsilon, zcdp_epsilon
 from privacy.accounting.cost import Cost, Unit
 from privacy.accounting.events import Event, PeopleEvent, SecretSampleEvent, event_from_json
@@ -108,6 +109,14 @@ def guarantees(accounts: Iterable[BudgetAccount]) -> dict[int, Guarantee]:
     newest = LedgerEntry.objects.filter(account__in=known).order_by("account", "-sequence").distinct("account")
     last = {entry.account_id: entry for entry in newest}
     return {pk: _guarantee(account, last.get(pk)) for pk, account in known.items()}
+
+
+def answers_paid(accounts: Iterable[int]) -> set[int]:
+    """Return those of these accounts that have paid once and for all for every answer, so that nothing more comes."""
+    paid = LedgerEntry.objects.filter(
+        account__in=accounts, kind=EntryKind.COMMIT, parent__mechanism=RandomizedAnswersEvent.kind
+    )
+    return set(paid.values_list("account_id", flat=True))
 
 
 def _guarantee(account: BudgetAccount, newest: LedgerEntry | None) -> Guarantee:
@@ -311,10 +320,7 @@ def known_numerical_epsilon(now: Guarantee) -> float | None:
 
 
 def numerical_epsilon(account: BudgetAccount, now: Guarantee) -> float | None:
-    """Return the epsilon of all that is spent at the account's delta, or None where there is none to give.
-
-    Reservations count unless they were voided, as they do in the ledger.
-    """
+    """Return the epsilon, at the account's delta, of all spent and reserved; None where there is none."""
     if not has_numerical_epsilon(account):
         return None
     epsilon = known_numerical_epsilon(now)

@@ -1,9 +1,8 @@
-"""Spend privacy: reserve before private data is read, commit with the output, or let it be charged.
+"""Spend privacy: reserve before private data is read, commit with the output, or let it be charged."""
 
-A reservation is durable before it returns and counts as spent from then on. Commit belongs into the transaction that
-stores the output, and only what is committed may be published. Nothing here checks a limit: the database does, and
-these functions word its refusals.
-"""
+# A reservation is durable before it returns and counts as spent from then on. Commit belongs into the transaction that
+# stores the output, and only what is committed may be published. Nothing here checks a limit: the database does, and
+# these functions word its refusals.
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -49,10 +48,7 @@ def open_account(
     actor: Actor,
     reason: str,
 ) -> BudgetAccount:
-    """Open the account of one scope; its terms are fixed from here on and its limits change by entries only.
-
-    In a `zcdp` account operations may spend `delta_share` of delta, by default half; the rest turns rho into epsilon.
-    """
+    """Open the account of one scope with fixed terms; a `zcdp` one spends `delta_share` of delta on operations."""
     limits = terms.limits(filter=filter, epsilon_limit=epsilon_limit, delta_limit=delta_limit, delta_share=delta_share)
     counter.refuse_what_was_forgotten()
     with transaction.atomic():
@@ -73,10 +69,7 @@ def change_account_limits(
     reason: str,
     approved_by: Actor = None,
 ) -> LedgerEntry:
-    """Give an account other limits, never below what is spent; `delta_share` stays as it was unless named.
-
-    `approved_by` is who agreed to it, where one person may not decide alone.
-    """
+    """Give an account other limits, never below what is spent; `approved_by` names who agreed."""
     counter.refuse_what_was_forgotten()
     account.refresh_from_db()
     limits = terms.limits(
@@ -91,7 +84,7 @@ def change_account_limits(
     except IntegrityError as error:
         if broken_rule(error) == "privacy_limit_above_spent":
             raise BudgetExceeded(
-                as_message("{word}: the limit cannot fall below what is spent", word=account.label)
+                as_message("{word}: the limit cannot fall below the amount spent", word=account.label)
             ) from error
         raise
 
@@ -134,12 +127,10 @@ def reserve(
             raise _too_dear(account, wanted) from error
         if rule == "privacy_account_given_up":
             raise UnsoundCombination(
-                as_message("{word}: given up before anything was paid, as the settings changed", word=account.label)
+                f"{account.label}: given up before anything was paid, as the settings changed"
             ) from error
         if rule == "privacy_entry_series":
-            raise UnsoundCombination(
-                as_message("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)
-            ) from error
+            raise UnsoundCombination(f"{wanted.mechanism}: the series it continues no longer stands") from error
         if rule in ("privacy_entry_series_opened_once", "privacy_entry_series_continued_once"):
             raise rules.paid_before(wanted.mechanism) from error
         raise
@@ -171,7 +162,7 @@ def charge_open(*, entries: QuerySet[LedgerEntry]) -> None:
     reserved = entries.filter(kind=EntryKind.RESERVE)
     for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
         with transaction.atomic():
-            charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
+            charge(reservation=reservation, reason=as_message("ended without an output"))
 
 
 def charge_stale(*, older_than: timedelta) -> int:
@@ -223,9 +214,7 @@ def record_post_processing(
         if standing is not None:
             return standing
         if broken_rule(error) == "privacy_entry_ancestor_committed":
-            raise NotCommitted(
-                as_message("entry {pk} is not committed, nothing can descend from it", pk=parent.pk)
-            ) from error
+            raise NotCommitted(f"entry {parent.pk} is not committed, nothing can descend from it") from error
         raise
 
 
@@ -278,16 +267,13 @@ def _settle(
             raise _settled_already(reservation) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
-                as_message(
-                    "reservation {pk} opened a series that still stands: void what continues it first",
-                    pk=reservation.pk,
-                )
+                f"reservation {reservation.pk} opened a series that still stands: void what continues it first"
             ) from error
         raise
 
 
 def _settled_already(reservation: LedgerEntry) -> AlreadySettled:
-    return AlreadySettled(as_message("reservation {pk} is settled already", pk=reservation.pk))
+    return AlreadySettled(f"reservation {reservation.pk} is settled already")
 
 
 def _standing(wanted: Draft) -> LedgerEntry | None:
@@ -299,14 +285,7 @@ def _standing(wanted: Draft) -> LedgerEntry | None:
         fields.append("parent_id")
     for field in fields:
         if getattr(standing, field) != getattr(wanted, field):
-            raise KeyReused(
-                as_message(
-                    "key {idempotency_key} already stands for entry {pk}: {field} differs",
-                    idempotency_key=wanted.idempotency_key,
-                    pk=standing.pk,
-                    field=field,
-                )
-            )
+            raise KeyReused(f"key {wanted.idempotency_key} already stands for entry {standing.pk}: {field} differs")
     return standing
 
 
@@ -330,11 +309,7 @@ def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
         else:
             return earlier
     raise UnsoundCombination(
-        as_message(
-            "{kind} continues a series, but no standing reservation of this account opened it: {reason}",
-            kind=event.kind,
-            reason=refusal or "none",
-        )
+        f"{event.kind} continues a series, but no standing reservation of this account opened it: {refusal or 'none'}"
     )
 
 

@@ -1,8 +1,7 @@
-"""Charge a population for what one of its projects is charged: the same transaction, both or neither.
+"""Charge a population for what one of its projects is charged: the same transaction, both or neither."""
 
-The database refuses a project's entry that its population does not repeat, whoever writes it. What is charged is what
-the operation costs one person of the population (`PeopleEvent`), so that its account sums what people lose.
-"""
+# The database refuses a project's entry that its population does not repeat, whoever writes it. What is charged is what
+# the operation costs one person of the population (`PeopleEvent`), so that its account sums what people lose.
 
 import hashlib
 from collections.abc import Iterator

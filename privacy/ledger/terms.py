@@ -37,10 +37,7 @@ def delta_share(account: BudgetAccount) -> Fraction | None:
 
 
 def to_json(account: BudgetAccount, limits: Limits, *, approved_by: str = "") -> str:
-    """Return the event of a grant or a limit change: fixed terms and limits, so that the chain covers both.
-
-    Where somebody else had to approve the change, it names them.
-    """
+    """Return the event of a grant or a limit change, with fixed terms and approver, which the chain thus covers."""
     fixed = {
         "kind": "limits",
         "scope": account.scope,

@@ -17,9 +17,8 @@ from privacy.mechanisms.top_c import select_top_c
 # Weights become whole numbers up to this: products with rows add up exactly for up to 2**13 columns.
 LARGEST_WEIGHT = 2**26
 BLOCK_ROWS = 65_536
-# A candidate must be so far ahead of the first that noise alone passes in one case of ten: of four Gaussian ones at two
-# deviations, of weights at odds of ten to one.
-LEAST_AHEAD, ODDS = 2.0, 10.0
+# A candidate that is drawn must be so far ahead of the first that chance alone passes in one case of ten.
+ODDS = 10.0
 
 
 def right_answers(
@@ -53,9 +52,12 @@ def _whole(coef: Array, intercept: Array, *, norm_bound: float) -> tuple[Array, 
     )
 
 
-def bar_of(event: PickedFitEvent) -> float:
-    """Return what a noisy difference must exceed; 0 where the number of a candidate is drawn."""
-    return LEAST_AHEAD * event.scale if event.noise == "gaussian" else 0.0
+def bar_of(event: PickedFitEvent, *, deviations: float = 2.0) -> float:
+    """Return what a noisy difference must exceed; 0 where the number of a candidate is drawn.
+
+    At two deviations noise alone passes for one of four candidates in one case of ten.
+    """
+    return deviations * event.scale if event.noise == "gaussian" else 0.0
 
 
 def release_counts(right: NDArray[np.int64], event: PickedFitEvent, *, rng: RandomSource) -> NDArray[np.float64]:
@@ -83,10 +85,7 @@ def pick_queries(
     norm_bound: float,
     rng: RandomSource,
 ) -> Queries:
-    """Return the query of a pick: `right_answers` of public models, as `release_counts` releases them.
-
-    Parameters are those of `right_answers` and `release_counts`.
-    """
+    """Return the query of a pick: `right_answers` of public models, as `release_counts` releases them."""
 
     def counted(models: Sequence[tuple[Array, Array]]) -> Measurement:
         right = right_answers(rows, places, models, norm_bound=norm_bound)

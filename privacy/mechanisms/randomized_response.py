@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from privacy.accounting.answers import ODDS_UNIT, check_odds
 from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import as_message
 
 MECHANISMS: Final[dict[type[AnswersEvent], "type[ResponseMechanism]"]] = {}
 
@@ -90,14 +89,10 @@ class RandomizedResponse(ResponseMechanism):
 
     def __post_init__(self) -> None:
         if self.n_classes < 2:
-            raise ValueError(as_message("n_classes must be >= 2, got {n_classes}", n_classes=self.n_classes))
+            raise ValueError(f"n_classes must be >= 2, got {self.n_classes}")
         check_odds(self.odds)
         if self.total(self.n_classes) > 2**63:
-            raise ValueError(
-                as_message(
-                    "odds {odds} with {n_classes} classes do not fit one draw", odds=self.odds, n_classes=self.n_classes
-                )
-            )
+            raise ValueError(f"odds {self.odds} with {self.n_classes} classes do not fit one draw")
 
     @classmethod
     def of_event(cls, event: AnswersEvent, n_classes: int) -> Self:
@@ -110,9 +105,7 @@ class RandomizedResponse(ResponseMechanism):
         return self.odds + (kept - 1) * ODDS_UNIT
 
     def kept(self, priors: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return which classes each public prior, shape (n, K), keeps: the likeliest, of equals those of a lower
-        number.
-        """
+        """Return which classes each public prior, shape (n, K), keeps: the likeliest, at a tie the lower number."""
         rows = np.asarray(priors, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_classes:
             raise ValueError(f"priors must have shape (n, {self.n_classes}), got {rows.shape}")

@@ -91,9 +91,7 @@ class SecureRandom(RandomSource):
 
 
 class SimulationRandom(RandomSource):
-    """Simulation, no guarantee: a numpy generator of a seed >= 0, or of a seed drawn from one, for tests and
-    experiments.
-    """
+    """Simulation without guarantee: a numpy generator of a seed >= 0, or of a seed drawn from one."""
 
     simulated = True
 

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import as_message
 
 RESOLUTION = 2**53
 # What is left of 53 bits after the 16 that come first.
@@ -19,11 +18,7 @@ def coin_probability(probability: float | Fraction) -> Fraction:
     Store and charge this value: `flip_coins` shows exactly it.
     """
     if not 0 < probability < 1:
-        raise ValueError(
-            as_message(
-                "probability must lie strictly between 0 and 1, got {probability}", probability=float(probability)
-            )
-        )
+        raise ValueError(f"probability must lie strictly between 0 and 1, got {float(probability)}")
     return Fraction(min(max(round(Fraction(probability) * RESOLUTION), 1), RESOLUTION - 1), RESOLUTION)
 
 

@@ -76,12 +76,12 @@ def test_data_in_and_labels_out(page: "Page", go: Callable[..., None], manager: 
     project = learning.open_trusted(manager, round_size=4, labels_per_release=50)
     go("annotation:data", project.slug)
     page.set_input_files("[name=file]", {"name": "pool.csv", "mimeType": "text/csv", "buffer": POOL})
-    page.get_by_role("button", name="Look at the first rows").click()
+    page.get_by_role("button", name="Preview").click()
     # Nothing in the file is called text, so nothing can be shown before somebody says what is.
-    said(page, "Which column is which")
+    said(page, "Columns")
     page.get_by_label("Text", exact=True).select_option("message")
     page.get_by_label("Contributor").select_option("who")
-    page.get_by_role("button", name="Show the rows again").click()
+    page.get_by_role("button", name="Update").click()
     said(page, "1 of these 5 rows is bad.")
     expect(page.locator("td.bad")).to_have_count(2)
     page.get_by_role("button", name="Upload", exact=True).click()
@@ -91,7 +91,7 @@ def test_data_in_and_labels_out(page: "Page", go: Callable[..., None], manager: 
     # The list tells by itself that the rows were read.
     page.locator("#uploads tr", has_text="pool.csv").get_by_text("done").wait_for()
     page.get_by_role("link", name="pool.csv").click()
-    (bad,) = rows_of(downloaded(page, "Download the list as CSV"))
+    (bad,) = rows_of(downloaded(page, "Download these rows"))
     assert bad["line"] == "4"
     assert bad["reason"] in page.get_by_role("region", name="Bad rows").inner_text()
 
@@ -119,7 +119,7 @@ def test_data_in_and_labels_out(page: "Page", go: Callable[..., None], manager: 
         {"name": "tasks.json", "mimeType": "application/json", "buffer": files["Label Studio"].read_bytes()},
     )
     page.get_by_label("What it is").select_option("public_test")
-    page.get_by_role("button", name="Look at the first rows").click()
+    page.get_by_role("button", name="Preview").click()
     said(page, "All of these 4 rows are good.")
     page.get_by_role("button", name="Upload", exact=True).click()
     said(page, "Upload received")
@@ -134,9 +134,9 @@ def test_data_in_and_labels_out(page: "Page", go: Callable[..., None], manager: 
     page.get_by_role("button", name="Show what would happen").click()
     expect(page.locator("main")).to_contain_text("2 records are emptied")
     expect(page.locator("main")).to_contain_text("2 answers are erased")
-    page.get_by_label("I have read what happens.").check()
+    page.get_by_label("I have read this").check()
     page.get_by_role("button", name="Forget this contributor").click()
-    said(page, "The contributor is being forgotten")
+    said(page, "The contributor is being erased.")
     forgetting.forget_contributor(job_id=Forgetting.objects.get().job_id)
     page.get_by_role("region", name="Asked for before").get_by_text("done").wait_for()
     assert not Record.objects.filter(dataset=dataset, text=GONE).exists()
@@ -151,27 +151,27 @@ def test_periods_log_and_end_of_a_project(page: "Page", go: Callable[..., None],
     page.get_by_role("link", name="How long things are kept").click()
     page.get_by_label("Records").fill("30")
     page.get_by_role("button", name="Save").click()
-    said(page, "What is over its period goes within the hour.")
+    said(page, "Saved.")
     row = page.get_by_role("row", name="Records").inner_text()
     assert "30 days" in row
     assert "–" not in row
 
     go("annotation:log", project.slug)
     page.locator("[name=route]").select_option("annotation:retention")
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Show", exact=True).click()
     page.wait_for_url("**route=annotation*")
     line = page.locator("tbody tr")
     expect(line).to_have_count(1)
-    assert "ada\tChanged how long things are kept" in line.inner_text()
+    assert "ada\tHow long things are kept: changed" in line.inner_text()
     (entry,) = rows_of(downloaded(page, "These lines as CSV"))
-    assert (entry["who"], entry["what"]) == ("ada", "Changed how long things are kept")
+    assert (entry["who"], entry["what"]) == ("ada", "How long things are kept: changed")
 
     go("annotation:settings", project.slug)
     page.get_by_role("link", name="Archive or delete").click()
     page.get_by_role("button", name="Archive the project").click()
     said(page, "The project is archived.")
-    page.get_by_role("button", name="Take it out of the archive").click()
-    said(page, "out of the archive and paused")
+    page.get_by_role("button", name="Unarchive").click()
+    said(page, "The project is restored and paused")
     page.get_by_label("delete their files").check()
     page.get_by_label("Short name of the project").fill("another")
     page.get_by_role("button", name="Delete the project").click()
@@ -182,7 +182,7 @@ def test_periods_log_and_end_of_a_project(page: "Page", go: Callable[..., None],
     deletion.delete_project(job_id=Deletion.objects.get().job_id)
     page.locator("main .tag", has_text="done").wait_for()
     page.get_by_role("link", name="of the ledger").click()
-    said(page, "The account was opened with a limit")
+    said(page, "Limit: ε")
     assert not Record.objects.filter(dataset__project=project).exists()
 
 
@@ -221,42 +221,42 @@ def test_what_was_spent_and_what_is_in_hand(page: "Page", go: Callable[..., None
             page.locator(f"a[href$='/dashboard/{name}.csv']").click()
         assert rows_of(found.value.path()), name
 
-    row = page.locator("#work tr", has_text="Comparing the answers")
+    row = page.locator("#work tr", has_text="Comparing answers")
     assert row.locator("progress").get_attribute("value") == "25"
     assert re.search(r"about \d\d minutes", row.inner_text())
-    waiting = page.locator("#work tr", has_text="Choosing the questions of round 2")
+    waiting = page.locator("#work tr", has_text="Choosing questions, round 2")
     waiting.get_by_role("button", name="Cancel").click()
     waiting.get_by_text("Cancelled by ada.").wait_for()
-    waiting.get_by_role("button", name="Start anew").click()
-    said(page, "It is started anew")
-    page.locator("#work tr", has_text="Choosing the questions of round 3").get_by_text("waiting").wait_for()
+    waiting.get_by_role("button", name="Restart").click()
+    said(page, "Restarted; its cost is reserved again")
+    page.locator("#work tr", has_text="Choosing questions, round 3").get_by_text("waiting").wait_for()
     Job.objects.filter(pk=running.pk).update(state=WorkState.DONE, finished_at=timezone.now())
 
-    page.get_by_role("link", name="The whole statement").click()
+    page.get_by_role("link", name="Show all").click()
     head = guarantee(project.pool_account).chain_head
     expect(page.get_by_text(head)).to_be_visible()
-    page.get_by_text("Find lines").click()
+    page.get_by_text("Narrow down").click()
     page.locator("[name=about]").select_option("releases")
     page.get_by_role("button", name="Show", exact=True).click()
     page.wait_for_url("**about=releases*")
     expect(page.locator("tbody tr")).to_have_count(1)
-    expect(page.locator("tbody tr")).to_contain_text("Version 1 of the model was trained")
-    page.get_by_role("link", name="Check all of it now").click()
+    expect(page.locator("tbody tr")).to_contain_text("Release 1: ")
+    page.get_by_role("link", name="Check everything").click()
     said(page, "sound. Every cost, total and hash of")
     document = json.loads(downloaded(page, "Every entry with the verdict (JSON)").read_text())
     (account,) = document["accounts"]
     assert (account["chain_head"], account["verdict"]["sound"]) == (head, True)
-    lines = rows_of(downloaded(page, "The lines for a spreadsheet (CSV)"))
+    lines = rows_of(downloaded(page, "These lines as CSV"))
     assert len(lines) == sum(entry["kind"] not in SETTLEMENTS for entry in account["entries"])
 
 
 def test_settings_and_forecasts(page: "Page", go: Callable[..., None], manager: User) -> None:
     project = learning.open_trusted(manager)
     go("annotation:settings", project.slug)
-    page.get_by_role("link", name="Every setting of the project").click()
+    page.get_by_role("link", name="Every setting").click()
     page.get_by_label("New labels per release").fill("10")
     page.get_by_role("button", name="Save").click()
-    said(page, "Saved. The change and your name are in the history.")
+    said(page, "Saved.")
     page.get_by_role("link", name="Back").click()
     change = page.get_by_role("region", name="What changed").locator("tr", has_text="New labels per release")
     version, _when, *rest = change.inner_text().split("\t")
@@ -278,9 +278,9 @@ def test_settings_and_forecasts(page: "Page", go: Callable[..., None], manager: 
     page.get_by_label("Price of an answer").fill("0.5")
     page.get_by_label("Currency").fill("EUR")
     page.get_by_role("button", name="Save").click()
-    said(page, "The annotation budget is changed.")
+    said(page, "Saved.")
     go("annotation:label_budget", project.slug)
     forecast = page.locator("main").inner_text()
-    assert "At the pace of the last days" in forecast
+    assert "answers a day lately" in forecast
     assert "EUR a week" in forecast
-    assert "The limit leaves" in forecast
+    assert "Left under the limit" in forecast

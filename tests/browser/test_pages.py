@@ -113,6 +113,7 @@ def test_pages_are_clean(
         reverse("annotation:compare_configurations", args=[project.slug]),
         reverse("annotation:compare_configurations", args=[project.slug]) + f"?with={crowd.slug}",
         reverse("annotation:classes", args=[project.slug]),
+        reverse("annotation:rename_class", args=[project.slug]),
         reverse("annotation:merge_class", args=[project.slug]),
         reverse("annotation:kind", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
@@ -190,7 +191,7 @@ def test_a_project_opens_without_javascript(
     page = context.new_page()
     page.goto(live_site.url + reverse("annotation:new_project"))
     page.set_input_files("[name=pool]", {"name": "letters.csv", "mimeType": "text/csv", "buffer": LETTERS})
-    page.get_by_role("button", name="Preview data").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_label("Use of column letter").select_option("text")
     page.fill("[name=question]", "Is this urgent?")
     page.get_by_role("button", name="Open project").click()
@@ -218,7 +219,7 @@ def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Su
     page.wait_for_url("**/projects/new/")
     page.get_by_role("button", name="Choose Pool, expert labels").focus()
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="4. How much privacy?").wait_for()
+    page.get_by_role("heading", name="How much privacy?").wait_for()
     page.locator("[name=name]").focus()
     page.keyboard.type("Messages")
     page.keyboard.press("Tab")
@@ -236,12 +237,12 @@ def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Su
     page.wait_for_selector("text=pool.csv")
     assert Dataset.objects.get().name == "pool.csv"
     page.set_input_files("[name=file]", {"name": "more.csv", "mimeType": "text/csv", "buffer": b"words,body\na,b\n"})
-    page.get_by_role("button", name="Look at the first rows").focus()
+    page.get_by_role("button", name="Preview").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/data/new/*/")
     page.get_by_label("Text").focus()
     page.keyboard.press("b")
-    page.get_by_role("button", name="Show the rows again").focus()
+    page.get_by_role("button", name="Update").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("td:text-is('b')")
     page.get_by_role("button", name="Upload", exact=True).focus()
@@ -268,5 +269,5 @@ def test_a_printed_statement_is_its_lines(
     page.emulate_media(media="print")
     expect(page.get_by_text(project.name)).to_be_visible()
     expect(page.get_by_role("cell", name="Reason: agreed with the board")).to_be_visible()
-    for gone in (".tabs", ".menu", "text=Find lines", "text=Check all of it now"):
+    for gone in (".tabs", ".menu", "text=Find lines", "text=Check everything"):
         expect(page.locator(gone)).to_be_hidden()

@@ -1,7 +1,7 @@
 """The faults that must not survive, and who kills each: a new mechanism adds its own to a file of `faults/`.
 
 A fault names a piece of code that stands once in its file, what takes its place, and tests of which each must fail. The
-commonest one is noise of seven tenths of the scale that is charged. `docs/evidence.md` lists them all.
+commonest one is noise of seven tenths of the scale that is charged.
 """
 
 from tests.evidence.faults.accounting import ACCOUNTING

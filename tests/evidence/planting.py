@@ -1,6 +1,7 @@
 """Plant one fault at a time in a copy of the program, and run the tests that must notice."""
 
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -31,10 +32,9 @@ RUN = "mutants"
 DATABASE = f"test_{RUN}_main"
 LEDGER_RULES, OTHER_RULES = (Path(app, "migrations", "sql") for app in ("privacy/ledger", "annotation"))
 FUNCTION = re.compile(r"^CREATE FUNCTION .*?\$\$;", re.DOTALL | re.MULTILINE)
-# What no killer needs.
-UNUSED = ("-p", "no:cacheprovider")
-# The same examples every time, however long one takes: a verdict must not hang on the machine's other work.
-EXAMPLES = "--hypothesis-profile=planted"
+# The same examples every time, however long one takes: a verdict must not hang on the machine's other work. Asserts are
+# plain, since pytest rewrites none in a plugin that the warm process has imported.
+OPTIONS = ("-q", "-n", "0", "--reuse-db", "--hypothesis-profile=planted", "-p", "no:cacheprovider", "--assert=plain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,18 @@ class Copy:
         # Runs of tests leave the servers to whoever holds a share of this lock.
         self._users = (self._servers / "users.lock").open("a")
         fcntl.flock(self._users, fcntl.LOCK_SH)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("DPAL_", "PYTEST_"))}
+        self._warm = subprocess.Popen(
+            [sys.executable, "-m", "tests.evidence.warm"],
+            cwd=self.root,
+            env=environment | {"OMP_NUM_THREADS": "1", "DPAL_TEST_RUN": RUN},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def close(self) -> None:
+        self._warm.communicate()
         self._users.close()
         self._postgres.stop()
         EmbeddedValkey(self._servers / "valkey").stop()
@@ -95,31 +105,18 @@ class Copy:
 
     def run(self, killers: tuple[str, ...]) -> Verdict:
         report = self._reports / f"report-{next(self._numbers)}.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-n",
-            "0",
-            "--reuse-db",
-            EXAMPLES,
-            *UNUSED,
-            f"--junit-xml={report}",
-        ]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("DPAL_", "PYTEST_"))}
-        environment |= {"OMP_NUM_THREADS": "1", "DPAL_TEST_RUN": RUN}
-        finished = subprocess.run(
-            [*command, *killers],
-            cwd=self.root,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST_SECONDS + LONGEST_SECONDS_EACH * len(killers),
-            check=False,
-        )
-        said = finished.stdout + finished.stderr
-        assert report.exists(), f"pytest wrote no report:\n{said}"
+        output = report.with_suffix(".txt")
+        order = {
+            "arguments": [*OPTIONS, f"--junit-xml={report}", *killers],
+            "output": str(output),
+            "seconds": LONGEST_SECONDS + LONGEST_SECONDS_EACH * len(killers),
+        }
+        assert self._warm.stdin is not None
+        assert self._warm.stdout is not None
+        print(json.dumps(order), file=self._warm.stdin, flush=True)
+        code = self._warm.stdout.readline().strip()
+        said = output.read_text(errors="replace") if output.exists() else ""
+        assert report.exists(), f"pytest ended with {code or 'its process'} and wrote no report:\n{said}"
         outcomes: dict[str, set[str]] = {killer: set() for killer in killers}
         for case in ET.parse(report).iter("testcase"):
             for killer in _killers_of(case, killers):

@@ -1,11 +1,11 @@
 """A plugin of pytest that writes what `make evidence` found to a file: `-p tests.evidence.report`, EVIDENCE_FILE=FILE.
 
-A report in Markdown is written beside it. A run replaces the part it belongs to, audits or faults, and leaves the
-other; a run that belongs to neither writes nothing.
+A report in Markdown is written beside it. A run adds to the part it belongs to, audits or faults, and leaves the other;
+a run that belongs to neither writes nothing.
 
-Faults may be planted in parts: each verdict is written when it is there, those of an earlier run on the same sources
-stay. With DPAL_EVIDENCE_RESUME=1 what was noticed then is not planted again; with DPAL_EVIDENCE_PART=2/6 every sixth
-fault is planted, from the second on.
+Each outcome is written when it is there, and those of an earlier run on the same sources stay. With
+DPAL_EVIDENCE_RESUME=1 no test runs again that passed then; with DPAL_EVIDENCE_PART=2/6 every sixth test of a part runs,
+from the second on.
 """
 
 import ast
@@ -15,6 +15,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,19 @@ from dpal_site.embedded.servers import REPOSITORY
 from learner.releases.artifacts.environment import code_version
 from tests.evidence.mutants import KINDS
 
-FORMAT = "dpal-evidence/1"
+FORMAT = "dpal-evidence/2"
 AUDITS = ("tests/statistical/", "tests/evidence/test_sniper.py")
-FAULTS = "tests/evidence/test_mutants.py::test_it_is_killed_by_each_test_that_is_named_for_it["
+PLANTING = "tests/evidence/test_mutants.py::"
+FAULTS = f"{PLANTING}test_it_is_killed_by_each_test_that_is_named_for_it["
+PARTS: dict[str, tuple[str, ...]] = {"audits": AUDITS, "faults": (PLANTING,)}
 COMMAND = "make evidence"
 # What a test puts into its properties about a canary that it sent.
 CANARY = "canary"
 OUTCOMES = ("passed", "failed", "skipped")
 COUNTS = ("listed", "planted", "noticed")
-SOURCES = ("addons", "dpal_site", "learner", "annotation", "privacy", "tests")
-# What was noticed already, for the processes that collect tests: all of them must leave the same ones out.
-NOTICED = "DPAL_EVIDENCE_NOTICED"
+SOURCES = ("addons", "annotation", "client", "dpal_site", "learner", "privacy", "tests")
+# What passed already, for the processes that collect tests: all of them must leave the same ones out.
+PASSED = "DPAL_EVIDENCE_PASSED"
 
 
 class Report:
@@ -43,13 +46,14 @@ class Report:
         self.began_at = datetime.now(UTC)
         self.ended: dict[str, str] = {}
         self.canaries: list[dict[str, Any]] = []
-        self.sources = sources_digest()
-        faults = self._kept().get("faults", {})
-        self.earlier = faults if faults.get("sources") == self.sources else {}
+        digest, self.trials = sources_digest(), int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
+        self.sources = {"audits": f"{digest} {self.trials}", "faults": digest}
+        kept = self._kept()
+        self.earlier = {name: kept[name] for name in PARTS if kept.get(name, {}).get("sources") == self.sources[name]}
 
     @property
-    def noticed(self) -> list[str]:
-        return [f"{FAULTS}{name}]" for name, how in self.earlier.get("verdicts", {}).items() if how == "passed"]
+    def passed(self) -> list[str]:
+        return [test for part in self.earlier.values() for test, how in part["tests"].items() if how == "passed"]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         before = self.ended.get(report.nodeid, "passed")
@@ -57,11 +61,17 @@ class Report:
         if report.when != "call" and report.outcome == "passed":
             self.ended[report.nodeid] = before
         if report.when == "call":
-            self.canaries += [json.loads(str(value)) for name, value in report.user_properties if name == CANARY]
-        if report.when == "teardown" and report.nodeid.startswith(FAULTS):
-            self.pytest_sessionfinish()
+            told = [json.loads(str(value)) for name, value in report.user_properties if name == CANARY]
+            self.canaries += [{"test": report.nodeid} | one for one in told]
+        if report.when == "teardown":
+            self.write()
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Be content where a resumed run has nothing left to do."""
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.passed:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def write(self) -> None:
         parts = {"audits": self._audits(), "faults": self._faults()}
         found = {name: part for name, part in parts.items() if part is not None}
         if not found:
@@ -77,47 +87,49 @@ class Report:
         kept: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
         return kept
 
-    def _run(self) -> dict[str, Any]:
-        ended_at = datetime.now(UTC)
-        return {
-            "command": COMMAND,
-            "code": code_version(),
-            "began_at": self.began_at.isoformat(timespec="seconds"),
-            "ended_at": ended_at.isoformat(timespec="seconds"),
-        }
-
-    def _audits(self) -> dict[str, Any] | None:
-        files: defaultdict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(OUTCOMES, 0))
-        for test, outcome in self.ended.items():
-            if test.startswith(AUDITS):
-                files[test.partition("::")[0]][outcome] += 1
-        if not files:
-            return None
-        told = [{"file": name, "about": _about(name), **counts} for name, counts in sorted(files.items())]
-        trials = int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
-        return self._run() | {"trials": trials, "files": told, "canaries": self.canaries}
-
-    def _faults(self) -> dict[str, Any] | None:
+    def _part(self, name: str) -> dict[str, Any] | None:
+        """Return what a part says of its run and its tests, those of an earlier run on the same sources with them."""
         ended = {
-            _without_group(test).removeprefix(FAULTS).removesuffix("]"): outcome
+            _without_group(test): outcome
             for test, outcome in self.ended.items()
-            if test.startswith(FAULTS) and outcome != "skipped"
+            if test.startswith(PARTS[name]) and (name == "audits" or outcome != "skipped")
         }
         if not ended:
             return None
-        planted = self.earlier.get("verdicts", {}) | ended
+        earlier = self.earlier.get(name, {})
+        return {
+            "command": COMMAND,
+            "code": code_version(),
+            "began_at": earlier.get("began_at", self.began_at.isoformat(timespec="seconds")),
+            "ended_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "sources": self.sources[name],
+            "tests": earlier.get("tests", {}) | ended,
+        }
+
+    def _audits(self) -> dict[str, Any] | None:
+        if (part := self._part("audits")) is None:
+            return None
+        files: defaultdict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(OUTCOMES, 0))
+        for test, outcome in part["tests"].items():
+            files[test.partition("::")[0]][outcome] += 1
+        told = [{"file": name, "about": _about(name), **counts} for name, counts in sorted(files.items())]
+        canaries = [one for one in self.earlier.get("audits", {}).get("canaries", []) if one["test"] not in self.ended]
+        return part | {"trials": self.trials, "files": told, "canaries": canaries + self.canaries}
+
+    def _faults(self) -> dict[str, Any] | None:
+        if (part := self._part("faults")) is None:
+            return None
+        ended = {test.removeprefix(FAULTS).removesuffix("]"): how for test, how in part["tests"].items()}
         kinds = [
             {
                 "kind": kind,
                 "listed": len(mutants),
-                "planted": sum(mutant.name in planted for mutant in mutants),
-                "noticed": sum(planted.get(mutant.name) == "passed" for mutant in mutants),
+                "planted": sum(mutant.name in ended for mutant in mutants),
+                "noticed": sum(ended.get(mutant.name) == "passed" for mutant in mutants),
             }
             for kind, mutants in KINDS.items()
         ]
-        run = self._run()
-        began_at = self.earlier.get("began_at", run["began_at"])
-        return run | {"began_at": began_at, "sources": self.sources, "kinds": kinds, "verdicts": planted}
+        return part | {"kinds": kinds}
 
 
 def report_of(found: Mapping[str, Any]) -> str:
@@ -157,6 +169,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> list[s
     return [f"| {' | '.join(map(str, row))} |" for row in (heads, ["---"] * len(heads), *rows)]
 
 
+@cache
 def _about(name: str) -> str:
     """Return what a file of audits says of itself, its false-alarm rate with it."""
     return " ".join((ast.get_docstring(ast.parse((REPOSITORY / name).read_text(encoding="utf-8"))) or "").split())
@@ -178,19 +191,20 @@ def pytest_configure(config: pytest.Config) -> None:
         report = Report(Path(path))
         config.pluginmanager.register(report, "evidence report")
         if os.environ.get("DPAL_EVIDENCE_RESUME"):
-            os.environ[NOTICED] = json.dumps(report.noticed)
+            os.environ[PASSED] = json.dumps(report.passed)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     part, _, parts = (os.environ.get("DPAL_EVIDENCE_PART") or "1/1").partition("/")
-    planted = [item for item in items if item.get_closest_marker("mutants")]
-    elsewhere = set(map(id, planted)) - set(map(id, planted[int(part) - 1 :: int(parts)]))
-    noticed = set(json.loads(os.environ.get(NOTICED, "[]")))
+    own = [item for item in items if item.nodeid.startswith((*AUDITS, PLANTING))]
+    elsewhere = set(map(id, own)) - set(map(id, own[int(part) - 1 :: int(parts)]))
+    passed = set(json.loads(os.environ.get(PASSED, "[]")))
     # Where processes share the work, a name ends with the group it belongs to.
-    left_out = [item for item in items if id(item) in elsewhere or _without_group(item.nodeid) in noticed]
+    left_out = [item for item in items if id(item) in elsewhere or _without_group(item.nodeid) in passed]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
 
 
 def _without_group(name: str) -> str:
-    return name if name.endswith("]") else name.rpartition("@")[0]
+    head, at, _ = name.rpartition("]@")
+    return f"{head}]" if at else name

@@ -19,7 +19,7 @@ CANARY_TOLD = {"name": "sums", "charged": 1.0, "trials": 40}
 
 @pytest.fixture(autouse=True)
 def whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DPAL_EVIDENCE_PART", "DPAL_EVIDENCE_RESUME"):
+    for name in ("DPAL_EVIDENCE_PART", "DPAL_EVIDENCE_RESUME", "DPAL_EVIDENCE_TRIALS"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -50,7 +50,7 @@ def test_audits_are_counted_by_how_they_ended(tmp_path):
     ended(report, f"{FILE}::test_c", "skipped")
     ended(report, f"{FILE}::test_d", "passed", "failed")
     ended(report, "tests/pure/test_x.py::test_e", "passed")
-    report.pytest_sessionfinish()
+    report.write()
     found = read(report.path)
     assert "faults" not in found
     (file,) = found["audits"]["files"]
@@ -66,12 +66,12 @@ def test_faults_are_counted_by_kind_and_the_other_part_stays(tmp_path):
     path = tmp_path / "evidence.json"
     first = Report(path)
     ended(first, f"{FILE}::test_a", "passed")
-    first.pytest_sessionfinish()
+    first.write()
     second = Report(path)
     (kind, mutants), *_ = KINDS.items()
     for mutant, outcome in zip(mutants, ("passed", "failed", "passed"), strict=False):
         ended(second, f"{FAULTS}{mutant.name}]", outcome)
-    second.pytest_sessionfinish()
+    second.write()
     found = read(path)
     assert "audits" in found
     told = found["faults"]["kinds"]
@@ -90,12 +90,37 @@ def test_faults_planted_in_parts_add_up_on_the_same_sources(tmp_path):
     # Nobody ends the run: what is there so far is written already.
     assert planted(path) == 2
     second = Report(path)
-    assert second.noticed == [tests[0]]
+    assert second.passed == [tests[0]]
     for test in tests[1:]:
         ended(second, test, "passed")
     faults = read(path)["faults"]
     assert sum(one["noticed"] for one in faults["kinds"]) == planted(path) == 3
     assert datetime.fromisoformat(faults["began_at"]) == first.began_at.replace(microsecond=0)
+
+
+def test_audits_add_up_and_a_repeated_one_counts_once(tmp_path, monkeypatch):
+    path = tmp_path / "evidence.json"
+    first = Report(path)
+    ended(first, f"{FILE}::test_a", "passed", halved=False, bound=0.5)
+    ended(first, f"{FILE}::test_b", "failed", halved=True, bound=0.6)
+    second = Report(path)
+    assert second.passed == [f"{FILE}::test_a"]
+    ended(second, f"{FILE}::test_b", "passed", halved=True, bound=1.2)
+    audits = read(path)["audits"]
+    assert [(file["passed"], file["failed"]) for file in audits["files"]] == [(2, 0)]
+    assert [one["bound"] for one in audits["canaries"]] == [0.5, 1.2]
+    monkeypatch.setenv("DPAL_EVIDENCE_TRIALS", "20")
+    assert Report(path).passed == []
+
+
+def test_a_resumed_run_with_nothing_left_succeeds(tmp_path):
+    session = SimpleNamespace(exitstatus=pytest.ExitCode.NO_TESTS_COLLECTED)
+    report = Report(tmp_path / "evidence.json")
+    report.pytest_sessionfinish(session)
+    assert session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    ended(report, f"{FILE}::test_a", "passed")
+    Report(report.path).pytest_sessionfinish(session)
+    assert session.exitstatus == pytest.ExitCode.OK
 
 
 def test_verdicts_on_other_sources_are_not_kept(tmp_path, monkeypatch):
@@ -105,13 +130,13 @@ def test_verdicts_on_other_sources_are_not_kept(tmp_path, monkeypatch):
     ended(Report(path), tests[0], "passed")
     monkeypatch.setattr(report_module, "sources_digest", lambda: "another program")
     second = Report(path)
-    assert second.noticed == []
+    assert second.passed == []
     ended(second, tests[1], "passed")
     assert planted(path) == 1
 
 
 def collected(*names: str) -> tuple[list[str], int]:
-    items = [SimpleNamespace(nodeid=name, get_closest_marker=lambda kind: kind == "mutants") for name in names]
+    items = [SimpleNamespace(nodeid=name) for name in names]
     gone: list[object] = []
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: gone.extend(items)))
     report_module.pytest_collection_modifyitems(config, items)
@@ -122,7 +147,7 @@ def test_what_was_noticed_is_left_out_of_a_resumed_run(monkeypatch):
     (_, mutants), *_ = KINDS.items()
     noticed, other, left = (f"{FAULTS}{mutant.name}]" for mutant in mutants[:3])
     assert collected(noticed, other) == ([noticed, other], 0)
-    monkeypatch.setenv(report_module.NOTICED, json.dumps([noticed, other]))
+    monkeypatch.setenv(report_module.PASSED, json.dumps([noticed, other]))
     assert collected(noticed, f"{other}@database", left) == ([left], 2)
 
 
@@ -135,8 +160,14 @@ def test_parts_together_plant_every_fault_once(monkeypatch):
     assert sorted(found) == sorted(names)
 
 
+def test_audits_are_divided_too(monkeypatch):
+    monkeypatch.setenv("DPAL_EVIDENCE_PART", "2/2")
+    names = [f"{FILE}::test_a", f"{FILE}::test_b", "tests/pure/test_x.py::test_c"]
+    assert collected(*names) == (names[1:], 1)
+
+
 def test_a_run_that_belongs_to_neither_writes_nothing(tmp_path):
     report = Report(tmp_path / "evidence.json")
     ended(report, "tests/pure/test_x.py::test_e", "passed")
-    report.pytest_sessionfinish()
+    report.write()
     assert not report.path.exists()

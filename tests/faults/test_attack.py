@@ -1,9 +1,10 @@
 """Somebody attacks a site while another person labels: what came of it, and what that person noticed.
 
-Each attack runs for `SECONDS` or to its end, by `ATTACKERS` clients of one person who pause after each answer. Another
-person labels meanwhile, and the age of the light queue's heartbeat is read. Both must stay within twice what they were
-without the attack a moment before; below `FLOOR_MS` and `FLOOR_SECONDS` a difference is the machine's, where clients,
-attackers and site share the cores.
+Each attack is made in slices by `ATTACKERS` clients of one person who pause after each answer, with quiet slices
+between them. Another person labels all the while, and the age of the light queue's heartbeat is read. Under attack both
+must stay within twice what they are in the quiet slices, whatever else the machine does; below `FLOOR_MS` and
+`FLOOR_SECONDS` a difference is the machine's, where clients, attackers and site share the cores. What exceeds that is
+measured again, up to `TRIES` times in a row, until `AGAIN_SECONDS` are spent on that: all takes ten minutes.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -44,8 +46,10 @@ from tests.slow_senders import besiege, slow_senders
 from tests.webhook_receiver import DRIPS, SILENT, receiving
 
 pytestmark = [pytest.mark.attack, pytest.mark.faults, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-SECONDS = 12
-QUIET_SECONDS = 5
+SLICES, SLICE_SECONDS = 4, 2.5
+# Slices of an attack that goes on until all its steps are taken.
+ONCE_SECONDS = 10.0
+TRIES, AGAIN_SECONDS = 3, 90.0
 ATTACKERS = 4
 REST_SECONDS = 0.2
 PAUSE_SECONDS = 0.05
@@ -63,20 +67,106 @@ Step = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """Steps that `ATTACKERS` threads repeat until time is over, or take to their end where they are `once`."""
+    """Steps that `ATTACKERS` threads repeat in each slice, or take to their end where they are `once`.
+
+    `state` is entered before an attacked slice and left after it; `result` says what came of it.
+    """
 
     name: str
     steps: Iterable[Step]
     expected: str = ANSWERED
     once: bool = False
-    # What came of it, where the steps do not see that themselves.
+    state: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
     result: Callable[[], str] | None = None
+    slices: int = SLICES
 
 
-@dataclass(frozen=True, slots=True)
 class Noticed:
-    p95_ms: float
-    heartbeat_seconds: float
+    """What the person who labels and the light queue noticed in slices of one kind."""
+
+    def __init__(self) -> None:
+        self.timings: list[float] = []
+        self.ages: list[float] = []
+
+    @property
+    def p95_ms(self) -> float:
+        return sorted(self.timings)[int(0.95 * (len(self.timings) - 1))]
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        return max(self.ages)
+
+    def label(self, annotator: Annotator, goes_on: Callable[[], bool]) -> None:
+        """Label at least once, however short the slice."""
+        while True:
+            began = time.perf_counter()
+            try:
+                assert annotator.answer(), "nothing was left to answer"
+            except OSError:
+                self.timings.append(float("inf"))
+                return
+            self.timings.append(1000 * (time.perf_counter() - began))
+            age = checks.ages()["light"]
+            self.ages.append(age.total_seconds() if age else float("inf"))
+            time.sleep(PAUSE_SECONDS)
+            if not goes_on():
+                return
+
+
+class Attackers:
+    """Threads that take steps between `begin` and `end`."""
+
+    def __init__(self, attack: Attack) -> None:
+        self.said: Counter[str] = Counter()
+        self._steps = iter(attack.steps if attack.once else itertools.cycle(attack.steps))
+        self._lock, self._attacking, self._over = threading.Lock(), threading.Event(), threading.Event()
+        self._busy = 0
+        self._threads = [threading.Thread(target=self._work) for _ in range(ATTACKERS)]
+
+    def __enter__(self) -> "Attackers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._attacking.set()
+        for thread in self._threads:
+            thread.join()
+
+    def begin(self) -> None:
+        self._attacking.set()
+
+    def end(self) -> None:
+        with self._lock:
+            self._attacking.clear()
+
+    @property
+    def is_busy(self) -> bool:
+        with self._lock:
+            return self._busy > 0
+
+    @property
+    def has_steps(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def _work(self) -> None:
+        while self._attacking.wait() and not self._over.is_set():
+            with self._lock:
+                if not self._attacking.is_set():
+                    continue
+                step = next(self._steps, None)
+                if step is None:
+                    return
+                self._busy += 1
+            try:
+                found = step()
+            except Exception as error:  # noqa: BLE001 - no answer is what an attack wants
+                found = type(error).__name__
+            with self._lock:
+                self.said[found] += 1
+                self._busy -= 1
+            self._over.wait(REST_SECONDS)
 
 
 class Answer(dict[str, str]):
@@ -115,45 +205,30 @@ def form(**fields: Any) -> bytes:
     return encode_multipart(BOUNDARY, fields)
 
 
-def label_meanwhile(annotator: Annotator, attack: Attack, seconds: float) -> tuple[Counter[str], Noticed]:
-    over, lock, said = threading.Event(), threading.Lock(), Counter[str]()
-    steps = iter(attack.steps if attack.once else itertools.cycle(attack.steps))
+def for_seconds(seconds: float, attackers: Attackers | None = None) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() < end and (attackers is None or attackers.has_steps)
 
-    def work() -> None:
-        while not over.is_set():
-            with lock:
-                step = next(steps, None)
-            if step is None:
-                return
-            try:
-                found = step()
-            except Exception as error:  # noqa: BLE001 - no answer is what an attack wants
-                found = type(error).__name__
-            with lock:
-                said[found] += 1
-            over.wait(0 if attack.once else REST_SECONDS)
 
-    threads = [threading.Thread(target=work) for _ in range(ATTACKERS)]
-    for thread in threads:
-        thread.start()
-    timings, ages, end = [], [], time.monotonic() + seconds
-    try:
-        while time.monotonic() < end or (attack.once and any(thread.is_alive() for thread in threads)):
-            began = time.perf_counter()
-            try:
-                assert annotator.answer(), "nothing was left to answer"
-            except OSError:
-                timings.append(float("inf"))
+def label_meanwhile(annotator: Annotator, attack: Attack) -> tuple[Counter[str], str, Noticed, Noticed]:
+    """Return what the attackers were told, what came of it, and what was noticed under attack and in quiet."""
+    noticed, quiet, came = Noticed(), Noticed(), ""
+    slices = itertools.count() if attack.once else range(attack.slices)
+    seconds = SLICE_SECONDS * SLICES / attack.slices
+    attacked_seconds = ONCE_SECONDS if attack.once else seconds
+    with Attackers(attack) as attackers:
+        for _ in slices:
+            if not attackers.has_steps:
                 break
-            timings.append(1000 * (time.perf_counter() - began))
-            age = checks.ages()["light"]
-            ages.append(age.total_seconds() if age else float("inf"))
-            time.sleep(PAUSE_SECONDS)
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-    return said, Noticed(sorted(timings)[int(0.95 * (len(timings) - 1))], max(ages))
+            quiet.label(annotator, for_seconds(seconds))
+            with attack.state():
+                attackers.begin()
+                noticed.label(annotator, for_seconds(attacked_seconds, attackers))
+                attackers.end()
+                # The next quiet slice begins once the last answer is there.
+                noticed.label(annotator, lambda: attackers.is_busy)
+                came = attack.result() if attack.result else ""
+    return attackers.said, came, noticed, quiet
 
 
 def look_at(manager: Visitor, project: Any, name: str, content: bytes) -> Step:
@@ -186,8 +261,7 @@ def told(answer: Answer) -> str:
     return f"{answer.status_code} {rule[0].strip() if rule else ''}".strip()
 
 
-def matrix(place: str) -> Iterator[Step]:
-    scene = Scene()
+def matrix(scene: Scene, place: str) -> Iterator[Step]:
     patterns = dict(named_patterns(get_resolver().url_patterns))
     read = {f"api:{name}": ROUTES[name][0] for name, method in api_routes() if method == "GET"}
     for number, person in enumerate(PEOPLE):
@@ -222,6 +296,8 @@ def bait():
 
 @pytest.fixture
 def site(supervisor, collected_static_files, receiver, bait, tmp_path):
+    # Before there are workers, which would take its steps.
+    supervisor.scene = Scene()
     inside = [address for address in INSIDE if ":" not in address and not address.startswith("127.")]
     names = [f"{host.LOOPBACK}:{bait.getsockname()[1]}", *inside]
     supervisor._environment |= {
@@ -247,6 +323,30 @@ def listen(project: Any, url: str, messages: int) -> Webhook:
     return webhook
 
 
+@contextlib.contextmanager
+def listening(made: Callable[[], list[Webhook]]) -> Iterator[None]:
+    """Have webhooks with messages during a slice."""
+    webhooks = made()
+    try:
+        yield
+    finally:
+        Webhook.objects.filter(pk__in=[webhook.pk for webhook in webhooks]).delete()
+
+
+@contextlib.contextmanager
+def besieged(url: str) -> Iterator[None]:
+    with slow_senders(url) as slow:
+        besiege(slow)
+        yield
+
+
+@contextlib.contextmanager
+def idle_projects(owner: Any) -> Iterator[None]:
+    for _ in range(IDLE_PROJECTS):
+        make_project(owner=owner)
+    yield
+
+
 def waits(seconds: float = 0.5) -> list[Step]:
     def step() -> str:
         time.sleep(seconds)
@@ -259,7 +359,7 @@ def attacks(site: Any, place: str, receiver: Any, bait: socket.socket, tmp_path:
     attacker = make_user("attacker")
     program, manager = Visitor.program(place, attacker), Visitor.signed_in(place, browser_of(attacker))
     text, images = learning.open_trusted(attacker), learning.open_images(attacker)
-    yield Attack("authorisation matrix", list(matrix(place)), "as the table of permissions says", once=True)
+    yield Attack("authorisation matrix", list(matrix(site.scene, place)), "as the table of permissions says", once=True)
     picture = f"/api/v1/projects/{text.slug}/guidelines/pictures"
     for name, scans in (("picture of 40 scans", 40), ("picture of 8 large scans", 8)):
         body = form(file=SimpleUploadedFile("a.jpg", bombs.jpeg_of_scans(scans)), description="a")
@@ -274,25 +374,27 @@ def attacks(site: Any, place: str, receiver: Any, bait: socket.socket, tmp_path:
     hooks = f"/api/v1/projects/{text.slug}/webhooks"
     asked = [json.dumps({"url": url, "events": ["round"]}).encode() for url in MISLEADING]
     yield Attack("addresses that mislead", [partial(post, program, hooks, body) for body in asked], "422.*", once=True)
-    inside = [listen(make_project(), f"https://{name}/", 1) for name in site.inside]
-    yield Attack("webhooks to the inside", waits(), "200", result=partial(refused, inside, bait))
-    for name in (DRIPS, SILENT):
-        for _ in range(10):
-            listen(text, f"https://{receiver.name}{name}", MESSAGES // 10)
-    yield Attack(f"{2 * MESSAGES:,} webhooks to drips and silence", waits(), "200", result=partial(sent, receiver))
-    with slow_senders(site.url) as slow:
-        besiege(slow)
-        yield Attack("slow senders", waits())
-    for _ in range(IDLE_PROJECTS):
-        make_project(owner=attacker)
-    yield Attack(f"{IDLE_PROJECTS} idle projects", waits())
+    inside = partial(listening, lambda: [listen(make_project(), f"https://{name}/", 1) for name in site.inside])
+    yield Attack("webhooks to the inside", waits(), "200", state=inside, result=partial(refused, bait), slices=1)
+
+    def slow_receivers() -> list[Webhook]:
+        names = [name for name in (DRIPS, SILENT) for _ in range(10)]
+        return [listen(text, f"https://{receiver.name}{name}", MESSAGES // 10) for name in names]
+
+    slow = partial(listening, slow_receivers)
+    told_of = partial(sent, receiver)
+    yield Attack(
+        f"{2 * MESSAGES:,} webhooks to drips and silence", waits(), "200", state=slow, result=told_of, slices=1
+    )
+    yield Attack("slow senders", waits(), state=partial(besieged, site.url))
+    yield Attack(f"{IDLE_PROJECTS} idle projects", waits(), state=partial(idle_projects, attacker), slices=1)
 
 
 def registering(place: str, owner: Any, folder: Any) -> Step:
-    crowd = learning.open_crowd(owner, privacy_unit="contributor", texts_per_contributor=1)
     program = Visitor.program(place, owner)
 
     def step() -> str:
+        crowd = learning.open_crowd(owner, privacy_unit="contributor", texts_per_contributor=1)
         body = {"address": (folder / "lake").as_uri(), "text_column": "said", "contributor_column": "who"}
         answer = program.ask("POST", f"/api/v1/projects/{crowd.slug}/tables", json.dumps(body).encode())
         if answer.status_code != 202:
@@ -305,8 +407,8 @@ def registering(place: str, owner: Any, folder: Any) -> Step:
     return step
 
 
-def refused(webhooks: list[Webhook], bait: socket.socket) -> str:
-    answers = Counter(WebhookDelivery.objects.filter(webhook__in=webhooks).values_list("answer", flat=True))
+def refused(bait: socket.socket) -> str:
+    answers = Counter(WebhookDelivery.objects.values_list("answer", flat=True))
     with contextlib.suppress(BlockingIOError):
         bait.accept()
         return "500 something was sent to a port of this machine"
@@ -317,23 +419,43 @@ def sent(receiver: Any) -> str:
     return f"{len(receiver.taken)} attempts, {WebhookDelivery.objects.filter(attempts__gt=1).count()} repeated"
 
 
+def too_much(noticed: Noticed, quiet: Noticed) -> list[str]:
+    found = []
+    if noticed.p95_ms > max(2 * quiet.p95_ms, FLOOR_MS):
+        found.append(f"labels took {noticed.p95_ms:.0f} ms at p95, {quiet.p95_ms:.0f} in quiet")
+    if noticed.heartbeat_seconds > max(2 * quiet.heartbeat_seconds, FLOOR_SECONDS):
+        found.append(f"the light queue was silent for {noticed.heartbeat_seconds:.0f} s")
+    return found
+
+
 def test_nobody_else_notices(site, receiver, bait, tmp_path):
     place = site.url.removeprefix("http://")
     page, sessions = label_loop.fill(QUESTIONS, 1, 2)
-    broken = []
+    broken, again = [], 0.0
     print(f"\n{'attack':<38} {'p95 ms':>6} {'quiet':>6} {'heartbeat s':>11} {'quiet':>6}  what happened")
     for attack, session in zip(attacks(site, place, receiver, bait, tmp_path), itertools.cycle(sessions), strict=False):
-        annotator = Annotator(place, session, page)
-        _, quiet = label_meanwhile(annotator, Attack("", waits()), QUIET_SECONDS)
-        said, noticed = label_meanwhile(annotator, attack, SECONDS)
-        annotator.back_at_work()  # which closes its connection
-        what = attack.result() if attack.result else ", ".join(f"{n} x {one}" for one, n in said.most_common(4))
-        numbers = f"{noticed.p95_ms:>6.0f} {quiet.p95_ms:>6.0f} {noticed.heartbeat_seconds:>11.1f} "
-        print(f"{attack.name:<38} {numbers}{quiet.heartbeat_seconds:>6.1f}  {what}", flush=True)
-        tried = said or ["nothing was tried"]
-        broken += [f"{attack.name}: {one}" for one in tried if not re.fullmatch(attack.expected, one, re.DOTALL)]
-        if noticed.p95_ms > max(2 * quiet.p95_ms, FLOOR_MS):
-            broken.append(f"{attack.name}: labels took {noticed.p95_ms:.0f} ms at p95")
-        if noticed.heartbeat_seconds > max(2 * quiet.heartbeat_seconds, FLOOR_SECONDS):
-            broken.append(f"{attack.name}: the light queue was silent for {noticed.heartbeat_seconds:.0f} s")
+        tried: Counter[str] = Counter()
+        for attempt in range(TRIES):
+            began = time.monotonic()
+            annotator = Annotator(place, session, page)
+            said, came, noticed, quiet = label_meanwhile(annotator, attack)
+            annotator.back_at_work()  # which closes its connection
+            what = came or ", ".join(f"{n} x {one}" for one, n in said.most_common(4))
+            numbers = f"{noticed.p95_ms:>6.0f} {quiet.p95_ms:>6.0f} {noticed.heartbeat_seconds:>11.1f} "
+            print(f"{attack.name:<38} {numbers}{quiet.heartbeat_seconds:>6.1f}  {what}", flush=True)
+            tried += said
+            again += time.monotonic() - began if attempt else 0.0
+            if not (faults := too_much(noticed, quiet)) or again > AGAIN_SECONDS:
+                break
+        answers = tried or ["nothing was tried"]
+        broken += [f"{attack.name}: {one}" for one in answers if not re.fullmatch(attack.expected, one, re.DOTALL)]
+        broken += [f"{attack.name}: {fault}" for fault in faults]
     assert not broken, "\n".join(broken)
+
+
+def test_a_slow_label_and_a_silent_queue_would_be_noticed():
+    quiet, slow = Noticed(), Noticed()
+    quiet.timings, quiet.ages = [2 * FLOOR_MS] * 20, [FLOOR_SECONDS]
+    slow.timings, slow.ages = [4.1 * FLOOR_MS] * 20, [2.1 * FLOOR_SECONDS]
+    assert len(too_much(slow, quiet)) == 2
+    assert not too_much(quiet, quiet)

@@ -133,7 +133,7 @@ def wait_until(condition):
 def done(row, victim):
     """Say whether a job or round is done; where its holder was killed, after doing the clock's part for it."""
     if victim == "holder":
-        jobs.resend_stalled_jobs()
+        jobs.resend_stalled_work()
         loop.advance_projects()
     row.refresh_from_db()
     assert row.state != "failed", row.error
@@ -184,7 +184,7 @@ def check_import_and_gate(workers, hold, victim, whole, dataset):
     committing = hold("annotation_gaterun", "UPDATE", f"NEW.dataset_id = {dataset.pk} AND NEW.state = 'committed'")
 
     # One process keeps the first part and is held at it; the other is ahead.
-    jobs.send_job(job_id=dataset.job_id, kind=jobs.IMPORT)
+    jobs.open_work(dataset.job)[0].send()
     holder = storing.wait_for(1)["import_dataset_task"]
     read_import_parts_task.delay(dataset_id=dataset.pk)
     ahead = ImportPart.objects.filter(dataset=dataset, stored=True)

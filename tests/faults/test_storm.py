@@ -53,9 +53,15 @@ def strike(site: BorrowedSite | OwnSite, part: str, rng: random.Random) -> str:
         if how != "child":
             site.processes.restart(part)
         part = f"{part} ({how})"
-    for name in site.processes.ended():
-        site.processes.restart(name)
     return part
+
+
+def revive(site: BorrowedSite | OwnSite) -> list[str]:
+    """Start again what has ended, as `manage.py run` does: a worker that no longer hears its broker ends itself."""
+    ended: list[str] = site.processes.ended()
+    for name in ended:
+        site.processes.restart(name)
+    return [f"{name} (by itself)" for name in ended]
 
 
 def unfinished(site: BorrowedSite | OwnSite) -> list[tuple[str, str, int]]:
@@ -68,22 +74,30 @@ def storm(site: BorrowedSite | OwnSite, load: Load, *, seconds: float, first: li
     struck: list[str] = []
     due = list(first)
     parts = PARTS | SPARK_PARTS if isinstance(site, ClusteredSite) else PARTS
+
+    def comes(wanted: Callable[[], bool], seconds: float = site.patience_seconds) -> bool:
+        def come() -> bool:
+            struck.extend(revive(site))
+            return wanted()
+
+        return host.wait_until(come, seconds, 0.1)
+
     load.start()
-    assert host.wait_until(lambda: len(load.seen.labels) > 0, site.patience_seconds), load.seen
+    assert comes(lambda: len(load.seen.labels) > 0), load.seen
     began = time.monotonic()
     while due or time.monotonic() < began + seconds:
         time.sleep(rng.uniform(0.5, 3.0))
         if rng.random() < 0.5:
             # The other half hits a site that is only just coming back.
             answered = len(load.seen.labels)
-            host.wait_until(lambda answered=answered: len(load.seen.labels) > answered, 30)
+            comes(lambda answered=answered: len(load.seen.labels) > answered, 30)
         part = due.pop(0) if due else rng.choices(list(parts), weights=list(parts.values()))[0]
-        struck.append(strike(site, part, rng))
+        struck += [*revive(site), strike(site, part, rng)]
     # Labels come in again, and everything begun comes to an end.
     answered = len(load.seen.labels)
-    assert host.wait_until(lambda: len(load.seen.labels) > answered + 5, site.patience_seconds), load.seen
+    assert comes(lambda: len(load.seen.labels) > answered + 5), load.seen
     load.stop(site.patience_seconds)
-    assert host.wait_until(lambda: not unfinished(site), site.patience_seconds, 0.5), unfinished(site)
+    assert comes(lambda: not unfinished(site)), unfinished(site)
     site.processes.check_running()
     return struck
 

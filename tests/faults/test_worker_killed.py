@@ -9,6 +9,7 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 
 from annotation.models import Query, WorkState
+from annotation.work.services import jobs
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.releases.artifacts.files import verify_manifest
 from learner.rounds.services import loop
@@ -47,6 +48,7 @@ def test_a_worker_killed_again_and_again_ends_where_it_would_have(quick_leases, 
     end = time.monotonic() + PATIENCE_SECONDS
     while not ModelRelease.objects.filter(project=project, version=3).exists():
         assert time.monotonic() < end, "the loop has stopped"
+        jobs.resend_stalled_work()
         loop.advance_projects()
         learning.label_everything(project, annotator)
         while kills < KILLS and somebody_works(project):

@@ -7,19 +7,9 @@ import redis
 from kombu import Connection
 
 from dpal_site.environment import broker_tls
-from tests.hosts.compose_servers import ComposeServers, make_secrets
+from tests.hosts.compose_servers import make_secrets
 
 pytestmark = [pytest.mark.faults, pytest.mark.hosts, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    started = ComposeServers(tmp_path_factory.mktemp("compose") / "servers")
-    try:
-        started.start()
-        yield started
-    finally:
-        started.stop()
 
 
 @pytest.fixture(scope="module")

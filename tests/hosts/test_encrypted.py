@@ -11,7 +11,6 @@ from dpal_site.operations import roles
 from tests.faults.storm.load import Load
 from tests.faults.storm.site import OwnSite
 from tests.faults.test_storm import SEED, judged, told, unfinished
-from tests.hosts.compose_servers import ComposeServers
 from tests.hosts.pooler import PoolerTls, PrivatePooler
 
 pytestmark = [pytest.mark.faults, pytest.mark.hosts, pytest.mark.slow]
@@ -83,16 +82,6 @@ class _Borrowed:
 
     def stop(self):
         """Go on."""
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    started = ComposeServers(tmp_path_factory.mktemp("compose") / "servers")
-    try:
-        started.start()
-        yield started
-    finally:
-        started.stop()
 
 
 @pytest.fixture(scope="module")

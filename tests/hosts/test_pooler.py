@@ -17,22 +17,12 @@ from tests.factories import make_project, open_records
 from tests.faults.storm import stage, verdict
 from tests.faults.storm.load import Load
 from tests.faults.test_storm import SEED, borrowed, judged, told, unfinished
-from tests.hosts.pooler import WEB_SECONDS, PrivatePooler
+from tests.hosts.pooler import WEB_SECONDS
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 __all__ = ["borrowed"]
 LOOP_SECONDS = 300
 HELD = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
-
-
-@pytest.fixture
-def pooler(transactional_db, embedded_servers, tmp_path):
-    started = PrivatePooler(tmp_path / "pooler", embedded_servers.database_url)
-    try:
-        started.start()
-        yield started
-    finally:
-        started.stop()
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from tests import learning
 from tests.counting import IDENTITY
 from tests.factories import make_user
 from tests.faults.storm.stage import _person as token_of
-from tests.hosts.pooler import PrivatePooler
 
 pytestmark = [pytest.mark.faults, pytest.mark.hosts, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 PATIENCE_SECONDS = 300
@@ -58,16 +57,6 @@ def share_the_counter(store, url, settings, monkeypatch):
     settings.STORAGES = settings.STORAGES | {"ledger_counter": storage_settings(url)}
     counter_objects.cache_clear()
     counter_objects().begin(IDENTITY.hex, {})
-
-
-@pytest.fixture
-def pooler(embedded_servers, transactional_db, tmp_path):
-    started = PrivatePooler(tmp_path / "pooler", embedded_servers.database_url)
-    try:
-        started.start()
-        yield started
-    finally:
-        started.stop()
 
 
 def test_what_one_host_writes_another_reads(

@@ -19,6 +19,7 @@ from learner.releases import storage
 from learner.releases.services import versions
 from tests import learning
 from tests.between import Between
+from tests.db.learner.trainings.test_spans import open_spans, released
 from tests.factories import make_user
 from tests.tls_front import TlsFront
 
@@ -106,6 +107,22 @@ def test_a_model_in_three_lines_and_then_without_a_network(live_site, project, h
     (stored,) = (home / "cache").rglob(release.digests["weights.json"])
     stored.write_bytes(stored.read_bytes().replace(b"1", b"2", 1))
     refused(errors.NotGenuine, "weights.json in the cache differs", site, project.slug, offline=True)
+
+
+@pytest.mark.slow
+def test_a_model_of_spans_is_loaded_and_finds_them_without_a_network(live_site, home):
+    spans = open_spans(class_descriptions=["name: please call {Anna|Olga} now", "day: come on {monday|friday}"])
+    released(spans)
+    secret, texts = token_for(spans, "models:read"), ["please call Olga on friday", "stop all of it", ""]
+    model = dpal.load(live_site.url, spans.slug, token=secret)
+    found = model.predict(texts)
+    assert [[(span.start, span.end, span.type) for span in each] for each in found] == [
+        [(12, 16, "name"), (20, 26, "day")],
+        [],
+        [],
+    ]
+    live_site.stop()
+    assert dpal.load(live_site.url, spans.slug, offline=True).predict(texts).tolist() == found.tolist()
 
 
 def test_what_does_not_verify_is_refused_and_leaves_nothing(live_server, project, home, monkeypatch):

@@ -7,19 +7,24 @@ from datetime import timedelta
 import pytest
 from click.testing import CliRunner
 from django.conf import settings as site_settings
+from django.contrib.auth.models import Permission, User
 
 from annotation.choices.label_types.class_sets import places_of
-from annotation.models import Label, Role
+from annotation.models import Job, Label, Project, Role
 from annotation.models.exports import Export
+from annotation.models.imports import OpeningDraft
 from annotation.people.services import limits, members
-from annotation.tasks import export_labels_task
+from annotation.tasks import export_labels_task, import_dataset_task, run_gate_task
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal import settings, statement
 from dpal.command_line import main
+from learner.estimators import abstaining
 from learner.releases import storage
+from learner.releases.selectors import thresholds_of
 from learner.releases.services.described import described_release
 from learner.shares import services
+from learner.tasks import simulate_plan_task
 from privacy.ledger.auditor.statement import SIGNED_BEFORE, signature_of
 from privacy.ledger.keys import SiteKey
 from tests import learning
@@ -94,7 +99,7 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     said = engineer("predict", slug, "--version", "stable", sent="a pear\n")
     assert said[1].strip() in ("fruit", "tool")
     assert manager("rollback", slug, "stable", "--reason", "worse") == (0, "stable is version 1 again.\n")
-    refused(manager("rollback", slug, "stable", "--reason", "worse"), "was no other version")
+    refused(manager("rollback", slug, "stable", "--reason", "worse"), "has no earlier version to roll")
     code, told = engineer("diff", slug, "1", "2")
     assert code == 0
     assert told.startswith("version 1 and version 2\naccuracy on rows.csv: 0.")
@@ -262,3 +267,82 @@ def test_shares_are_asked_for_and_read_from_a_terminal(terminal_within):
     code, said = manager("shares", project.slug)
     assert said.startswith("count 1, block 2, done\n")
     assert len(said.splitlines()) == 1 + len(project.classes) + 1
+
+
+def test_a_model_abstains_below_its_threshold(terminal_within, monkeypatch):
+    monkeypatch.setattr(abstaining, "WANTED", {0.5: 2, 0.99: 100})
+    project = with_two_models()
+    manager = terminal_within(project, Role.MANAGER, *Scope)
+    predict = ("predict", project.slug, "--version", "1")
+    said = "apple pear plum 1\nzebra\n"
+    refused(manager(*predict, "--abstain", sent=said), "ask-shares --by confidence")
+    code, told = manager("ask-shares", project.slug, "2", "--by", "confidence", "--yes")
+    assert code == 0
+    assert re.search(r"^epsilon \d+(\.\d+)? for thresholds$", told.splitlines()[0])
+    (report,) = project.shares_reports.all()
+    services.measure_shares(report_id=report.pk)
+    assert "right at least 50% from probability 0." in manager("shares", project.slug)[1]
+    code, rows = manager(*predict, "--abstain", "0.5", "--probabilities", sent=said)
+    assert code == 0
+    (least,) = (one.threshold for one in thresholds_of(report_again(report)) if one.precision == 0.5)
+    for row in map(json.loads, rows.splitlines()):
+        sure = max(value for name, value in row.items() if name.startswith("probability_"))
+        assert bool(row["predicted"]) == (sure >= least)
+    refused(manager(*predict, "--abstain", sent=said), "other shares of right answers: 0.5")
+
+
+def report_again(report):
+    report.refresh_from_db()
+    return report
+
+
+def test_a_project_is_opened_from_its_files_and_simulated_in_a_terminal(terminal_within, tmp_path, monkeypatch):
+    elsewhere = learning.open_trusted(make_user())
+    owner = terminal_within(elsewhere, Role.MANAGER, *Scope)
+    private, public = tmp_path / "tickets.csv", tmp_path / "known.csv"
+    private.write_text("note\nthe parcel never came\nwonderful service\n")
+    public.write_text("note,kind\n" + "late again,complaint\nthank you,praise\n" * 3)
+    sent = ("open", str(private), "--public", str(public), "--epsilon", "1", "--text-column", "note")
+    refused(owner(*sent, "--yes"), "may not open projects")
+    User.objects.latest("pk").user_permissions.add(Permission.objects.get(codename="add_project"))
+    refused(owner("open", str(private), "--yes"), "Nothing is opened: classes: ")
+    code, said = owner(*sent, sent="n\n")
+    assert (code, "pool tickets.csv: note as text" in said, "epsilon at most 1" in said) == (1, True, True), said
+    assert not OpeningDraft.objects.exists()
+
+    code, said = owner(*sent, "--set", "question=Which kind?", "--name", "Post", "--json", sent="y\n")
+    assert code == 0, said
+    told = json.loads(said[said.index("{\n") :])
+    project = Project.objects.get(slug=told["project"]["slug"])
+    assert (project.name, project.question, project.classes) == ("Post", "Which kind?", ["complaint", "praise"])
+    assert {one["name"] for one in told["datasets"]} == {"tickets.csv", "known.csv"}
+
+    def work(seconds):
+        for job in Job.objects.filter(kind="simulate", state="waiting"):
+            simulate_plan_task(job_id=str(job.pk))
+
+    monkeypatch.setattr("dpal.team.time.sleep", work)
+    code, said = owner("simulate", elsewhere.slug, "--records", "300")
+    assert code == 0, said
+    assert re.search(r"^digits +\d+ labels  accuracy 0\.\d+ .*without privacy", said, re.MULTILINE), said
+
+
+def test_a_watched_table_has_gone_through_the_gate(terminal_within, tmp_path, monkeypatch):
+    project = learning.open_crowd(make_user(), privacy_unit="contributor", texts_per_contributor=1)
+    manager = terminal_within(project, Role.MANAGER, *Scope)
+    monkeypatch.setattr(site_settings, "POOL_SOURCES", [tmp_path.as_uri()])
+    address = write_table(tmp_path / "log").as_uri()
+    tasks = {"import": import_dataset_task, "gate": run_gate_task}
+    looks = iter(range(10))
+
+    def work(seconds):
+        assert next(looks, None) is not None, "nothing ends"
+        for job in Job.objects.filter(project=project, state="waiting"):
+            tasks[job.kind](job_id=str(job.pk))
+
+    monkeypatch.setattr("dpal.team.time.sleep", work)
+    sent = ("table", project.slug, address, "--text-column", "said", "--contributor-column", "who")
+    code, said = manager(*sent, "--watch", "--json")
+    assert code == 0, said
+    told = json.loads(said[said.index("{\n") :])
+    assert (told["job"]["state"], told["gate_job"]["state"]) == ("done", "done")

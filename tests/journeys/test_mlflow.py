@@ -6,11 +6,13 @@ is quick is in tests/pure/client/test_mlflow_model.py.
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,6 +31,8 @@ from tests.factories import make_user
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 TEXTS = ["an example", "a pear, or a hammer?", "apple saw"]
+# How this machine reaches a package index: addresses, certificates and proxies.
+NETWORK = ("PIP_", "UV_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE")
 LOADED = """
 import json, sys
 import mlflow, pandas
@@ -55,34 +59,49 @@ def programs(tmp_path_factory) -> Path:
     return python.parent
 
 
-@pytest.fixture
-def server(programs, tmp_path) -> Iterator[str]:
+@contextmanager
+def serving(*command: str | Path, health: str, cwd: Path, environment: dict[str, str]) -> Iterator[str]:
+    """Run a program that listens on `--port`, and yield its address once it is healthy."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [programs / "mlflow", "server", "--workers", "1", "--host", "127.0.0.1", "--port", address.split(":")[1]]
-    command += ["--backend-store-uri", f"sqlite:///{tmp_path}/mlflow.db", "--artifacts-destination", tmp_path / "kept"]
+    log = cwd / f"{address.partition(':')[2]}.log"
+    with log.open("w") as output:
+        running = subprocess.Popen(
+            [*command, "--host", "127.0.0.1", "--port", address.partition(":")[2]],
+            cwd=cwd,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        for _ in range(900):
+            assert running.poll() is None, log.read_text()
+            try:
+                if requests.get(f"http://{address}/{health}", timeout=5).ok:
+                    break
+            except requests.RequestException:
+                time.sleep(0.2)
+        else:
+            pytest.fail(log.read_text())
+        yield address
+    finally:
+        os.killpg(running.pid, signal.SIGTERM)
+        running.wait(120)
+
+
+@pytest.fixture
+def server(programs, tmp_path) -> Iterator[str]:
     environment = {
         "PATH": f"{programs}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }
-    with (tmp_path / "server.log").open("w") as log:
-        running = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log)
-    try:
-        for _ in range(600):
-            assert running.poll() is None, (tmp_path / "server.log").read_text()
-            try:
-                if requests.get(f"http://{address}/health", timeout=5).ok:
-                    break
-            except requests.ConnectionError:
-                time.sleep(0.2)
-        else:
-            pytest.fail((tmp_path / "server.log").read_text())
+    command = [programs / "mlflow", "server", "--workers", "1"]
+    command += ["--backend-store-uri", f"sqlite:///{tmp_path}/mlflow.db", "--artifacts-destination", tmp_path / "kept"]
+    with serving(*command, health="health", cwd=tmp_path, environment=environment) as address:
         yield address
-    finally:
-        running.terminate()
-        running.wait(30)
 
 
 def test_a_release_goes_through_a_registry(live_server, programs, server, tmp_path):
@@ -92,7 +111,7 @@ def test_a_release_goes_through_a_registry(live_server, programs, server, tmp_pa
     engineer = make_user()
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)
     secret = tokens.create_token(user=engineer, name="t", scopes=["models:read"], lifetime=timedelta(days=1))[1]
-    environment = {
+    environment = {name: value for name, value in os.environ.items() if name.upper().startswith(NETWORK)} | {
         "PATH": f"{programs}:{Path(UV).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "DPAL_SITE": live_server.url,
@@ -125,10 +144,15 @@ def test_a_release_goes_through_a_registry(live_server, programs, server, tmp_pa
         assert "(20, 0)-differential privacy" in facts["dpal.guarantee.0"]
     # An environment made from the folder alone predicts, too.
     (tmp_path / "asked.json").write_text(json.dumps({"inputs": TEXTS}))
-    command = ("mlflow", "models", "predict", "--model-uri", "folder", "--env-manager")
+    model = ("--model-uri", "folder", "--env-manager")
     for manager in ("local", "uv"):
-        done = run(*command, manager, "--content-type", "json", "--input-path", "asked.json")
+        asked = (manager, "--content-type", "json", "--input-path", "asked.json")
+        done = run("mlflow", "models", "predict", *model, *asked)
         assert json.loads(done.stdout.splitlines()[-1]) == {"predictions": expected["labels"]}, done.stderr
+    command = (programs / "mlflow", "models", "serve", *model, "uv")
+    with serving(*command, health="ping", cwd=tmp_path, environment=environment) as served:
+        answer = requests.post(f"http://{served}/invocations", json={"inputs": TEXTS}, timeout=60)
+        assert answer.json() == {"predictions": expected["labels"]}
     # Somebody who changes a file of the registry is found out where it is loaded.
     (card,) = (tmp_path / "kept").rglob("card.md")
     card.write_text("epsilon 0")

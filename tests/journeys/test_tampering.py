@@ -175,8 +175,8 @@ def of_statements(files: Files) -> list[Tampering]:
     rows: list[Tampering] = []
     for kind in dict.fromkeys(entry["kind"] for entry in entries):
         numbers = [number for number, entry in enumerate(entries) if entry["kind"] == kind]
-        rows += [(f"an entry `{kind}`", in_statement(entry_changed(number))) for number in numbers]
-        rows += [(f"an entry `{kind}` taken out", in_statement(entry_out(number))) for number in numbers]
+        rows += [(f"a `{kind}` changed or taken out", in_statement(entry_changed(number))) for number in numbers]
+        rows += [(f"a `{kind}` changed or taken out", in_statement(entry_out(number))) for number in numbers]
     return [
         *rows,
         ("the checkpoint's size", in_statement(checkpoint_line(1))),
@@ -242,7 +242,7 @@ def of_releases(files: Files) -> list[Tampering]:
     names = sorted(path.name for path in files.release.iterdir())
     return [
         *((f"`{name}`", changed(name)) for name in names),
-        *((f"`{name}` taken out", gone(name)) for name in names),
+        *((f"`{name}`", gone(name)) for name in names),
         ("a file more", lambda files: (files.release / "more.bin").write_bytes(b"x") and None),
         ("the checkpoint in the manifest", checkpoint),
         ("a changed card, signed anew by another key", forged),
@@ -260,10 +260,13 @@ def matrix(files: Files, tamperings: list[Tampering], who: Mapping[str, Callable
         assert rows.setdefault(name, found) == found, name
         shutil.rmtree(files.folder)
         shutil.copytree(untouched, files.folder)
+    outcomes: dict[tuple[bool, ...], list[str]] = {}
+    for name, found in rows.items():
+        outcomes.setdefault(tuple(found), []).append(name)
     head = ["| changed | " + " | ".join(who) + " |", "|---" * (len(who) + 1) + "|"]
     return head + [
-        f"| {name} | " + " | ".join("refused" if one else "taken" for one in found) + " |"
-        for name, found in rows.items()
+        f"| {'; '.join(names)} | " + " | ".join("refused" if one else "taken" for one in found) + " |"
+        for found, names in outcomes.items()
     ]
 
 

@@ -1,6 +1,7 @@
 import pytest
 from django.core.management import call_command
 
+from learner.dashboard.guidance import guidance_for
 from learner.models import ModelRelease
 from learner.rounds.next_step import Step, project_status
 from tests import learning
@@ -45,6 +46,7 @@ def test_a_trusted_project_of_secret_blocks_releases_three_models():
     learning.fill_trusted(project, number=200)
     release = learning.run_to_release(project, make_user(), version=3)
     assert project_status(project).step == Step.FINISHED
+    assert "next model" not in str(guidance_for(project).sentence)
     assert learning.open_reservations(project) == 0
     assert [entry.mechanism for entry in learning.entries(project, "reserve")] == ["secret_choice", "secret_block"] * 3
     assert release.evaluations.get().correct >= 40  # of 60

@@ -9,7 +9,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize("name", ["data", "demo", "selection", "utility", "gate_service", "ledger", "label_loop"])
+@pytest.mark.parametrize(
+    "name", ["data", "demo", "selection", "spans", "utility", "gate_service", "ledger", "label_loop", "predict"]
+)
 def test_it_says_how_it_is_run(name):
     command = [sys.executable, f"benchmarks/{name}.py", "--help"]
     done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": "."}, capture_output=True, text=True, check=True)
@@ -32,7 +34,7 @@ def measured(**changed):
         for name, count in (("duckdb", 0), ("spark", 2), ("spark", 4))
     ]
     imports = [figures(rows, 0, upload_bytes=31 * rows, stored_bytes=12 * rows) for rows in (10**6, 10**7)]
-    about = {"unit": "record", "k": 14, "sampling_rate": 0.25, "text_bytes": 24.0, "cores": 2, "date": "2026-11-25"}
+    about = {"k": 14, "sampling_rate": 0.25, "text_bytes": 24.0, "cores": 2, "date": "2026-11-25"}
     # A mebibyte of texts, near enough.
     about |= {"texts": 26_214}
     return about | {"cells": cells, "peers": peers, "imports": imports, "left_out": [], "seconds": 400}

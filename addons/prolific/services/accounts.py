@@ -66,9 +66,9 @@ def disconnect_account(*, project: Project) -> None:
 
 def refuse_without_platform(project: Project) -> None:
     if not settings.PROLIFIC_URL:
-        raise StudyRefused("No administrator has let projects of this site open studies on Prolific.")
+        raise StudyRefused("An administrator must allow studies on Prolific first.")
     if project.oracle != Oracle.CROWD:
-        raise StudyRefused("Only a crowd project is opened to a crowd: this one shows private records.")
+        raise StudyRefused("This project shows private records, so crowds cannot join.")
 
 
 def interface_of(account: PlatformAccount) -> Prolific:
@@ -109,7 +109,7 @@ def fetch_due_keys() -> None:
 def close_project(*, project: Project, **_sent: object) -> None:
     """Refuse to delete a project while people are in a study of it; nothing further is asked of the platform."""
     if CrowdStudy.objects.filter(project=project, state__in=BUSY).exists():
-        raise InvalidConfiguration("People are in a study of this project. Stop it on its page first.")
+        raise InvalidConfiguration("A study is running. Stop it first.")
     PlatformAccount.objects.filter(project=project).delete()
 
 

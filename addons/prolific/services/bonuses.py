@@ -27,15 +27,13 @@ COME_WITHIN: Final = timedelta(hours=1)
 def give_bonuses(*, study: CrowdStudy, key: UUID, cents_by_name: Mapping[str, int], actor: User) -> BonusSheet:
     """Write down bonuses by the names that participants have here; a key that was used gives its sheet back."""
     if not 1 <= len(cents_by_name) <= MOST_LINES or min(cents_by_name.values()) < 1:
-        raise StudyRefused(
-            as_message("Give 1 to {most:,} participants more than nothing.", most=MOST_LINES), field="amounts"
-        )
+        raise StudyRefused(as_message("Give 1 to {most:,} participants a bonus.", most=MOST_LINES), field="amounts")
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(pk=study.project_id)
         known = BonusSheet.objects.filter(pk=key).first()
         if known is not None:
             if known.study_id != study.pk:
-                raise StudyRefused("This sheet was given in another study.")
+                raise StudyRefused("This list belongs to another study.")
             return known
         account = PlatformAccount.objects.filter(project=project).first()
         if account is None:
@@ -66,7 +64,7 @@ def _submissions(study: CrowdStudy, names: Mapping[str, int]) -> dict[str, Crowd
             found[name] = submission
     missing = sorted(set(names) - set(found))
     if missing:
-        message = as_message("Nobody of this name came to the study: {name}.", name=missing[0])
+        message = as_message("No participant is called {name}.", name=missing[0])
         raise StudyRefused(message, field="amounts")
     return found
 
@@ -128,9 +126,7 @@ def _look(sheet: BonusSheet) -> None:
     if came:
         _move(sheet, BonusState.PAID)
     elif sheet.state == BonusState.PAYING and sheet.paying_at and sheet.paying_at < timezone.now() - COME_WITHIN:
-        fault = as_message(
-            "Prolific's answer was lost, and not every bonus shows. Look there before you give it again."
-        )
+        fault = as_message("Some bonuses are unclear. Check on Prolific before paying again.")
         _move(sheet, BonusState.UNCLEAR, fault=fault)
 
 

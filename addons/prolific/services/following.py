@@ -154,7 +154,7 @@ def _opened(study: CrowdStudy, account: PlatformAccount, interface: Prolific) ->
         ours = study.project.currency.upper()
         if ours and currency != ours:
             message = as_message(
-                "The account on Prolific pays in {theirs}, and the project counts in {ours}.",
+                "The Prolific account pays in {theirs}, the project in {ours}.",
                 theirs=currency,
                 ours=ours,
             )
@@ -194,7 +194,7 @@ def _moved(study: CrowdStudy, interface: Prolific, there: StudyThere) -> StudyTh
     step = StudyStep(study.wanted)
     if step == StudyStep.DISCARD:
         if there.state != StudyState.UNPUBLISHED:
-            raise PlatformFault(as_message("The study was published meanwhile, on Prolific itself."), again=False)
+            raise PlatformFault(as_message("The study was published on Prolific meanwhile."), again=False)
         interface.discard(there.id)
         _discarded(study)
         return None

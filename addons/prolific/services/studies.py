@@ -103,7 +103,7 @@ def refuse_other_currency(project: Project, account: PlatformAccount) -> None:
     if account.currency and project.currency and account.currency != project.currency.upper():
         raise StudyRefused(
             as_message(
-                "The account on Prolific pays in {theirs}, and the project counts in {ours}.",
+                "The Prolific account pays in {theirs}, the project in {ours}.",
                 theirs=account.currency,
                 ours=project.currency.upper(),
             ),
@@ -122,9 +122,7 @@ def within_money(project: Project, *, field: str) -> Iterator[None]:
             raise
         left = max(Decimal(0), selectors.money_of(project).left or Decimal(0))
         raise StudyRefused(
-            as_message(
-                "With the fee it costs more than the {left} that the project's limit in money leaves.", left=str(left)
-            ),
+            as_message("With the fee this exceeds the {left} left of the project's limit.", left=str(left)),
             field=field,
         ) from error
 
@@ -133,7 +131,7 @@ def want_step(*, study: CrowdStudy, step: StudyStep) -> None:
     with transaction.atomic():
         locked = _locked(study)
         if step not in selectors.STEPS.get(StudyState(locked.state), ()) or locked.wanted:
-            raise StudyRefused("The study does not stand where this can be done.")
+            raise StudyRefused("The study's state does not allow this.")
         if step in (StudyStep.STOP, StudyStep.DISCARD):
             crowd_links.revoke_link(link=locked.link)
         unknown_there = not locked.external_id and locked.tried_at is None and locked.leased_until is None
@@ -171,7 +169,7 @@ def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, categ
         locked = _locked(submission.study)
         current = CrowdSubmission.objects.get(pk=submission.pk)
         if current.state != selectors.REVIEWED:
-            raise StudyRefused("The participation does not wait for a decision.")
+            raise StudyRefused("This participation has already been decided.")
         try:
             with transaction.atomic():
                 verdict = CrowdVerdict.objects.create(
@@ -182,7 +180,7 @@ def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, categ
                     decided_by=actor,
                 )
         except IntegrityError as error:
-            raise StudyRefused("This was decided before.") from error
+            raise StudyRefused("This participation has already been decided.") from error
         follow_soon(locked)
     return verdict
 
@@ -194,7 +192,7 @@ def forget_people(*, study: CrowdStudy) -> None:
         waiting = CrowdVerdict.objects.filter(submission__study=locked, state=DeedState.WANTED).exists()
         unpaid = locked.bonus_sheets.filter(state__in=(BonusState.WANTED, BonusState.PAYING, BonusState.UNCLEAR))
         if locked.state not in selectors.OVER or waiting or unpaid.exists():
-            raise StudyRefused("Something of the study is not settled yet.")
+            raise StudyRefused("Parts of the study are not settled yet.")
         paid = BonusLine.objects.filter(sheet__study=locked).exclude(sheet__state=BonusState.REFUSED)
         cents = paid.aggregate(cents=Sum("amount_cents", default=0))["cents"]
         CrowdStudy.objects.filter(pk=locked.pk).update(

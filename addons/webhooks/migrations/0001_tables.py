@@ -70,7 +70,7 @@ class Migration(FirstMigration):
                 ),
                 (
                     "subject",
-                    models.CharField(help_text="What happened; nobody is told twice of the same.", max_length=120),
+                    models.CharField(help_text="Event and its subject; sent once.", max_length=120),
                 ),
                 ("body", models.TextField()),
                 (

@@ -25,6 +25,7 @@ class Teaching(StrEnum):
     CLASSES = "classes"
     SETS = "sets"
     CONFIRMATIONS = "confirmations"
+    SPANS = "spans"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.confirm import ConfirmGuess
 from annotation.choices.label_types.rating import Rate
 from annotation.choices.label_types.several import ChooseSeveral
+from annotation.choices.label_types.spans import MarkSpans
 from privacy.choices import Kind
 
-LABEL_TYPES: tuple[type[LabelType], ...] = (ChooseOne, ChooseSeveral, ConfirmGuess, Rate)
+LABEL_TYPES: tuple[type[LabelType], ...] = (ChooseOne, ChooseSeveral, ConfirmGuess, Rate, MarkSpans)
 
 
 def label_type_of(name: str, settings: Mapping[str, Any]) -> LabelType:

@@ -14,7 +14,7 @@ from privacy.wording import gettext_noop as _
 class ChooseOne(LabelType):
     name: ClassVar[str] = "choose"
     label: ClassVar[str] = _("choose a class")
-    help: ClassVar[str] = _("Each record has one class: the one that more than half of the answers name.")
+    help: ClassVar[str] = _("A record has the class that more than half of its answers name.")
     widget: ClassVar[str] = "annotation/choices/_label_choose.html"
     lists_classes: ClassVar[bool] = True
 

@@ -22,7 +22,7 @@ class ConfirmGuess(LabelType):
 
     name: ClassVar[str] = "confirm"
     label: ClassVar[str] = _("say whether the model's guess is right")
-    help: ClassVar[str] = _("A no leaves open which class it is, so only learning from confirmations can use it.")
+    help: ClassVar[str] = _("Only learning from confirmations can use a no.")
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",), arrivals=("stream",), why_not={"crowd": STREAM_ONLY, "pool": STREAM_ONLY}
     )
@@ -42,11 +42,7 @@ class ConfirmGuess(LabelType):
     def targets(
         self, choices: NDArray[np.int64], guesses: NDArray[np.int64] | None, *, n_classes: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return which answers name a class, and the classes of these: all of two classes, of more a yes alone.
-
-        A record whose answer names none enters no sum, as one does that nobody answered. Answers to nothing are classes
-        themselves.
-        """
+        """Return which answers name a class, and these classes: all of two classes, of more a yes alone."""
         if guesses is None:
             return super().targets(choices, guesses, n_classes=n_classes)
         confirmed = choices == YES

@@ -15,8 +15,9 @@ from privacy.wording import gettext_noop as _
 # Said to an estimator that does not learn from such answers; {wanted} stands for the names of those that do.
 NOT_LEARNED: Final[Mapping[Teaching, str]] = {
     Teaching.CLASSES: _("This model learns nothing from such answers."),
-    Teaching.SETS: _("Several classes a record are learned by {wanted} alone, whose noise is proven for them."),
-    Teaching.CONFIRMATIONS: _("Only {wanted} learn from a no."),
+    Teaching.SETS: _("Such answers need the model {wanted}."),
+    Teaching.CONFIRMATIONS: _("Such answers need the model {wanted}."),
+    Teaching.SPANS: _("This model learns nothing from such answers."),
 }
 
 
@@ -81,9 +82,18 @@ def not_learned(settings: Mapping[str, Any]) -> str:
     if asked is None or learner is None or not issubclass(asked, LabelType) or asked.teaches in learner.learns:
         return ""
     if tuple(learner.learns) == (Teaching.SETS,):
-        return _("This model learns several classes a record; here each answer names one.")
+        return _("This model learns nothing from such answers.")
+    if tuple(learner.learns) == (Teaching.SPANS,):
+        return _("This model learns nothing from such answers.")
     able = ", ".join(each.name for each in _learners() if asked.teaches in each.learns)
     return as_message(NOT_LEARNED[asked.teaches], wanted=able)
+
+
+def is_learned(name: str) -> bool:
+    """Say whether some estimator learns from the answers to a type of label."""
+    asked = CATALOGUE.find(Kind.LABEL_TYPE, name)
+    taught = asked.teaches if asked is not None and issubclass(asked, LabelType) else None
+    return any(taught in each.learns for each in _learners())
 
 
 def _learners() -> list[type[LearnsLabels]]:

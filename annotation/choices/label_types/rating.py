@@ -22,12 +22,9 @@ class Rate(LabelType):
 
     name: ClassVar[str] = "rating"
     label: ClassVar[str] = _("rate on a scale")
-    help: ClassVar[str] = _(
-        "The classes are 2 to 11 steps in their order. A record has the middle one of its answers; a model learns the "
-        "steps as classes and makes no use of their order."
-    )
+    help: ClassVar[str] = _("2 to 11 steps in order; a record has the median of its answers.")
     sound: ClassVar[Sound] = Sound(
-        arrivals=("pool",), why_not={"stream": _("A stream asks for a class, or for a yes or no; ratings need a pool.")}
+        arrivals=("pool",), why_not={"stream": _("A stream asks for one class, or for a yes or no.")}
     )
     widget: ClassVar[str] = "annotation/choices/_label_scale.html"
     coefficient: ClassVar[Coefficient] = ORDINAL

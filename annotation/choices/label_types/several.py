@@ -18,11 +18,8 @@ from privacy.choices import Kind, Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-NO_STREAM: Final = _("A stream takes one noisy step for each answer, which has a proof for one class each.")
-NO_CROWD: Final = _(
-    "In front of a crowd the answers are protected, by randomised consensus or a tilted objective; both have a proof "
-    "for one class a question. Ask for one class, or put each class as a question of its own."
-)
+NO_STREAM: Final = _("A stream asks for one class, or for a yes or no.")
+NO_CROWD: Final = _("Answers of a crowd are protected with one class per question only.")
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class ChooseSeveral(LabelType):
 
     name: ClassVar[str] = "several"
     label: ClassVar[str] = _("choose several classes")
-    help: ClassVar[str] = _("Each record has the classes that more than half of its answers name, up to a number.")
+    help: ClassVar[str] = _("A record has the classes that more than half of its answers name.")
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",), arrivals=("pool",), why_not={"stream": NO_STREAM, "crowd": NO_CROWD}
     )
@@ -45,12 +42,11 @@ class ChooseSeveral(LabelType):
         at_least=1,
         at_most=60,
         label=_("Most classes of a record"),
-        help=_("The noise of a training grows with the square root of this number, so declare no more than you need."),
+        help=_("Noise grows with the square root of this number."),
     )
     none_allowed: bool = parameter(
         True,
         label=_("A record may have none of the classes"),
-        help=_("Annotators say so on purpose, by a box of its own."),
     )
 
     @classmethod
@@ -92,11 +88,10 @@ class ChooseSeveral(LabelType):
         return [classes[place] for place in places_of(choice)]
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
-        """Return the classes that more than half of the answers name, None where those are none and somebody named any.
+        """Return the classes that more than half of the answers name, None where only smaller shares name any.
 
-        Majorities can be more classes than an answer may hold; then the ones most often named are kept, the earlier in
-        the list where two are named equally often, so that a record never has more labels than its training is
-        charged for.
+        Where majorities exceed what an answer may hold, the most named are kept (at a tie, those earlier in the list):
+        training is charged for that many.
         """
         if not votes:
             raise ValueError("votes must hold at least one answer, got none")
@@ -124,19 +119,13 @@ class ChooseSeveral(LabelType):
         n_classes = len(settings["classes"])
         broken = dict(super().rules(settings))
         if self.labels_per_record > n_classes:
-            broken["labels_per_record"] = as_message(
-                "A record cannot have more classes than there are: {n_classes}.", n_classes=n_classes
-            )
+            broken["labels_per_record"] = as_message("There are only {n_classes} classes.", n_classes=n_classes)
         elif n_classes > NEAR and self.labels_per_record > MOST_FAR:
-            broken["labels_per_record"] = as_message(
-                "With more than {near} classes a record has at most {most} of them.", near=NEAR, most=MOST_FAR
-            )
+            broken["labels_per_record"] = as_message("A record has at most {most} of the classes.", most=MOST_FAR)
         choice = selection_choice(settings)
         scored = "selection" in settings and (choice is None or not choice.by_chance)
         if scored:
-            broken["selection"] = _(
-                "How doubtful a set of classes is has no measure here: choose a secret sample, or records at random."
-            )
+            broken["selection"] = _("Such answers need a secret sample or random choice.")
         if settings.get(Kind.SUGGESTIONS.key):
             broken[Kind.SUGGESTIONS.key] = _("Suggestions name one class, and a record may have several.")
         return broken

@@ -1,7 +1,6 @@
 """Rules that every row must pass, whatever file it came from."""
 
 import math
-import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpal.errors import Unreadable
+from dpal.features.table import DECIMAL_COMMA, with_point
 from dpal.reading.cells import (
     EMPTY,
     NOT_TEXT,
@@ -20,19 +21,21 @@ from dpal.reading.cells import (
     read_contributor,
     read_text,
 )
-from dpal.reading.labels import LabelNames
+from dpal.reading.labels import NOT_A_CLASS, LabelNames
 from dpal.reading.rows import BadRow, Layout, RawBatch, RowBatch
-from privacy.wording import as_message
+from dpal.spans.formats import read_row as spans_of_row
+from dpal.spans.formats import spans_in
+from dpal.spans.text import MAX_TOKENS, beyond_cut, written
+from privacy.wording import as_message, as_plural_message
 
 MAXIMUM_OWNER_LENGTH = 1_000
 OWNER_TOO_LONG = as_message("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
 NOT_A_NUMBER = as_message("is not a finite number")
 COMMA = as_message("has a decimal comma; read the file with decimal “,”")
-WITH_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d+)?(?:[eE][-+]?\d+)?")
-COMMA_ONLY = re.compile(r"[-+]?\d+,\d+")
+NOT_SPANS = as_message("holds no spans of the text, each with start, end and label")
 NOT_DECLARED = as_message("is not a declared category")
-WRONG_PIXELS = as_message("does not hold as many whole numbers from 0 to 255 as the image has pixels")
-WRONG_COLOURS = as_message("does not hold three whole numbers from 0 to 255 for each pixel of the image")
+WRONG_PIXELS = as_message("does not hold one whole number from 0 to 255 for each pixel")
+WRONG_COLOURS = as_message("does not hold three whole numbers from 0 to 255 for each pixel")
 
 Convert = Callable[[Any], Any]
 
@@ -51,6 +54,7 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
         return converted
 
     texts = contributors = labels = payloads = pixels = metadata = None
+    cut = 0
     if layout.text:
         cells = raw.columns[layout.text]
         texts = cells if all_texts_pass(cells) else convert(layout.text, read_text)
@@ -67,7 +71,11 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
         contributors = plain_names(raw.columns[layout.contributor]) or convert(
             layout.contributor, lambda cell: read_contributor(cell, required=required)
         )
-    if layout.label:
+    if layout.label and layout.spans:
+        said = iter(texts or ())
+        found = convert(layout.label, lambda cell: read_spans(next(said), cell, layout))
+        labels, cut = [each and each[0] for each in found], sum(each[1] for each in found if each)
+    elif layout.label:
         labels = convert(layout.label, label_rule(layout))
     if layout.owner_id or layout.metadata:
         kept = {name: convert(name, read_owner_cell) for name in (layout.owner_id, *layout.metadata) if name}
@@ -77,7 +85,7 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
     batch = RowBatch(len(raw.lines), texts, payloads, contributors, labels, pixels, metadata)
     if bad:
         batch = without(batch, bad.keys())
-    batch.bad = sorted([*raw.bad, *bad.values()], key=lambda row: row.line)
+    batch.bad, batch.cut_spans = sorted([*raw.bad, *bad.values()], key=lambda row: row.line), cut
     return batch
 
 
@@ -85,6 +93,31 @@ def label_rule(layout: Layout) -> Convert:
     """Return the rule that makes a cell of labels the number that is stored."""
     names, sets, mark = LabelNames(layout.classes, layout.spelled), layout.sets, layout.separator
     return names.read if sets is None else lambda cell: names.read_set(cell, sets, separator=mark)
+
+
+def read_spans(text: str | None, cell: Any, layout: Layout) -> tuple[str, int]:
+    """Return the spans of a cell within the words that are labelled, as they are stored, and how many lie beyond."""
+    try:
+        named = [(start, end, layout.spelled.get(name, name)) for start, end, name in spans_in(cell)]
+        row = spans_of_row({"text": text or "", "spans": named})
+    except (KeyError, TypeError, ValueError, RecursionError, Unreadable):
+        raise BadCell(NOT_SPANS) from None
+    if any(span.type not in layout.classes for span in row.spans):
+        raise BadCell(NOT_A_CLASS)
+    kept = [span for span in row.spans if not beyond_cut(row.text, [span])]
+    return written(kept), len(row.spans) - len(kept)
+
+
+def cut_spans_words(number: int) -> str:
+    """Say how many spans lie beyond the words that are labelled; empty if none do."""
+    if not number:
+        return ""
+    return as_plural_message(
+        "{n:,} span beyond the first {most} words left out",
+        "{n:,} spans beyond the first {most} words left out",
+        n=number,
+        most=MAX_TOKENS,
+    )
 
 
 def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
@@ -152,10 +185,8 @@ def read_number(cell: Any, *, may_be_empty: bool, decimal: str = ".") -> float |
     if isinstance(cell, str) and "_" in cell:  # Python would read 1_000 as a number, nobody else does
         raise BadCell(NOT_A_NUMBER)
     if isinstance(cell, str) and decimal == ",":
-        if not WITH_COMMA.fullmatch(cell.strip()):
-            raise BadCell(NOT_A_NUMBER)
-        cell = cell.replace(".", "").replace(",", ".")
-    elif isinstance(cell, str) and COMMA_ONLY.fullmatch(cell.strip()):
+        cell = with_point(cell)
+    elif isinstance(cell, str) and DECIMAL_COMMA.fullmatch(cell.strip()):
         raise BadCell(COMMA)
     try:
         number = float(cell)

@@ -19,12 +19,15 @@ from annotation.work.limits import Answer, Limits, run
 from dpal.reading.cells import BadCell
 from dpal.reading.encodings import Encoding
 from dpal.reading.formats import Format
-from dpal.reading.labels import labels_in, name_key
+from dpal.reading.labels import labels_in, name_key, one_hot_labels
 from dpal.reading.rows import FirstRows, Layout
 from dpal.reading.shapes import FileShape
+from dpal.spans.formats import spans_in
 
 READING = ("has_header", "delimiter", "quoting", "encoding", "sheet", "skip_rows")
 SEPARATORS = ("|", ";", ",")
+# A file of another kind is a bad image, and its folder no class.
+IMAGE_ENDINGS = ("", ".png", ".jpg", ".jpeg", ".jfif", ".webp")
 LOOKED_AT = 500
 SHOWN = 5
 MOST_LABELLED = 200_000
@@ -47,16 +50,17 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Values of a column of known labels, in the order of classes.
+    """Values of a column of known labels, in the order of classes; for spans, their types.
 
-    `spelled` gives the class of each value that is another spelling of one; `separator` stands between several in one
-    cell, and `most` is how many a row has.
+    `spelled` maps other spellings to a class, `separator` stands between several in a cell, `most` is how many a row
+    has.
     """
 
     counts: Mapping[str, int]
     spelled: Mapping[str, str] = field(default_factory=dict)
     separator: str = ""
     most: int = 1
+    spans: bool = False
 
     @property
     def classes(self) -> list[str]:
@@ -108,20 +112,29 @@ def detect_file(
 
 
 def labels_of(
-    file: BinaryIO, name: str, *, column: str, reading: Mapping[str, Any], shape: FileShape, maximum_bytes: int
+    file: BinaryIO,
+    name: str,
+    *,
+    columns: Sequence[str],
+    reading: Mapping[str, Any],
+    shape: FileShape,
+    maximum_bytes: int,
 ) -> Labels:
-    """Read one column of a public file and return its labels; refuse more than 1,000 different values."""
+    """Read a column of a public file, or one for each class, and return its labels; refuse more than 1,000 values."""
     file.seek(0)
     if shape.format is Format.IMAGES:
         return sorted_labels(next(run(look_at_images, file, Limits(), most=1))[0]["folders"])
     task = shape.format is Format.TASKS
-    layout = _layout(reading, () if task else (column,), label=column if task else None)
+    layout = _layout(reading, () if task else columns, label=columns[0] if task else None)
     cells: list[Any] = []
     for batch in Upload(file, name, layout, maximum_bytes=maximum_bytes).cells():
-        cells += batch.columns[column]
+        cells += batch.columns[columns[0]] if len(columns) == 1 else one_hot_labels(batch.columns, columns)
         if len(cells) > MOST_LABELLED:
             break
-    return sorted_labels(cells)
+    if _are_spans(cells):
+        types = Counter(span[2] for cell in cells for span in spans_in(cell))
+        return Labels({name: types[name] for name in sorted(types, key=str.casefold)}, spans=True)
+    return sorted_labels(cells, separator=reading.get("separator"))
 
 
 def examples_of(
@@ -144,9 +157,9 @@ def examples_of(
     return list(found)
 
 
-def sorted_labels(cells: Sequence[Any]) -> Labels:
+def sorted_labels(cells: Sequence[Any], *, separator: str | None = None) -> Labels:
     """Count the labels in some cells; spellings that differ in case, `_` or spaces alone are one class."""
-    separator = next((mark for mark in SEPARATORS if _is_split_by(mark, cells)), "")
+    separator = separator or next((mark for mark in SEPARATORS if _is_split_by(mark, cells)), "")
     named = [_labels_in(cell, separator) for cell in cells]
     counts = Counter(name for names in named for name in names if name)
     if len(counts) > MOST_VALUES:
@@ -268,12 +281,21 @@ def _roles(columns: Mapping[str, Sequence[Any]], shape: FileShape, *, labelled: 
         take("pixels", pixels)
         take("label", _named(free, LABEL_NAMES) if labelled else ())
         return roles, "image"
+    spans = [name for name in free if _are_spans(columns[name])]
+    take("label", spans if labelled else ())
+    free = [name for name in free if name not in spans]
     texts = sorted((name for name in free if _is_text(columns[name])), key=lambda name: -_length(columns[name]))
     named_texts = [name for name in _named(free, TEXT_NAMES) if name in texts or len(free) == 1]
     take("text", named_texts or texts)
     take("contributor", () if labelled else _named(free, CONTRIBUTOR_NAMES))
-    if labelled and not shape.controls:
+    if labelled and not shape.controls and not spans:
         few = [name for name in reversed(free) if _is_class(columns[name])]
+        flags = [name for name in free if {str(cell).strip() for cell in columns[name]} <= {"0", "1"}]
+        if len(flags) > 1 and "text" in roles.values() and not _named(free, LABEL_NAMES):
+            # A column of 0 and 1 for each class.
+            few = flags[:1]
+            for name in flags[1:]:
+                take("label", [name])
         take("label", _named(free, LABEL_NAMES) or few)
     ids = [*_named(free, ID_NAMES), *(name for name in free if plain_name(name).endswith("id"))]
     take("id", [name for name in ids if not labelled and len(set(map(str, columns[name]))) == len(columns[name])])
@@ -325,6 +347,14 @@ def _are_lists(cells: Sequence[Any]) -> bool:
     return bool(cells) and all(isinstance(cell, list | tuple) for cell in cells)
 
 
+def _are_spans(cells: Sequence[Any]) -> bool:
+    """Say whether all filled cells hold spans, at least one of them some."""
+    try:
+        return sum(len(spans_in(cell)) for cell in cells) > 0
+    except (ValueError, TypeError, KeyError):
+        return False
+
+
 def _square_side(columns: Mapping[str, Sequence[Any]]) -> int:
     pixels = sum(name.startswith("pixel_") for name in columns)
     if not pixels:
@@ -351,7 +381,10 @@ def _is_split_by(mark: str, cells: Sequence[Any]) -> bool:
 
 
 def _shown(cell: Any) -> str:
-    return "" if cell is None else str(cell)[:200].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    items = cell if isinstance(cell, list) else [cell]
+    parts = [" ".join(map(str, one.values())) if isinstance(one, dict) else str(one) for one in items]
+    said = ", ".join(parts)
+    return "" if cell is None else said[:200].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _images(file: BinaryIO, shape: FileShape, *, labelled: bool) -> DetectedFile:
@@ -372,7 +405,8 @@ def look_at_images(file: BinaryIO, *, most: int) -> Iterator[Answer]:
     entries = [entry for entry in archive.infolist() if is_image_entry(entry)]
     size: tuple[int, int] = (0, 0)
     thumbnails: list[bytes] = []
-    folders = [PurePosixPath(entry.filename).parent.name for entry in entries]
+    paths = [PurePosixPath(entry.filename) for entry in entries]
+    folders = [path.parent.name for path in paths if path.suffix.lower() in IMAGE_ENDINGS]
     for entry in islice(entries, most):
         try:
             with upright_image(image_content(archive, entry)) as image:

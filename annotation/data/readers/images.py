@@ -52,12 +52,10 @@ NOT_EIGHT_BIT = as_message("has more than eight bits a colour")
 def read_image(
     data: bytes, *, height: int, width: int, colour: bool = False, keep_picture: bool = False
 ) -> tuple[NDArray[np.uint8], KeptPicture | None]:
-    """Return the grey values, shape (height, width), of an image of any size, and a picture where one is kept.
+    """Return the grey values of an image, shape (height, width), and a picture where one is kept.
 
-    Colours give their brightness, or with `colour` red, green and blue, shape (height, width, 3), what is transparent
-    on white as in the picture. Another size is averaged over equal areas, whatever its proportions, after a
-    camera's turn is undone. How many pixels there are is checked before one is unpacked. Of several frames the first
-    is read. No picture is made of an image that these values show as it is.
+    With `colour` the shape is (height, width, 3), transparency on white. Images are turned upright and averaged over
+    equal areas; the first frame is read. The number of pixels is checked before unpacking.
     """
     with upright_image(data) as image:
         plain = on_white(image) if colour else image.convert("L")
@@ -182,8 +180,7 @@ NO_FOLDER = as_message("lies in no folder named after a class")
 class ImageArchiveReader:
     """Read images in the order of the archive; the "line" of an image is its place among them, from 1.
 
-    In a test set the folder that holds an image is its label. A look reads no more than its rows, and keeps no picture.
-    An image whose reading reaches a limit is bad, and those after it are read by another process.
+    In a test set the folder is the label. An image whose reading reaches a limit is bad; another process goes on.
     """
 
     def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int, look: FirstRows | None = None) -> None:
@@ -193,7 +190,7 @@ class ImageArchiveReader:
         self._limits = WHOLE if look is None else LOOK
         self._most_reached = MOST_REACHED if look is None else 1
         if layout.contributor:
-            raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
+            raise InvalidUpload("contributor: a zip of images names none; use a Parquet file")
         if layout.owner_id not in (None, FILE_NAME) or layout.metadata:
             raise InvalidUpload(
                 as_message("id: a zip of images has no columns but {name}, the name of each", name=FILE_NAME)

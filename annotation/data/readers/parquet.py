@@ -16,10 +16,8 @@ IMAGE_BATCH_ROWS = 512
 
 
 class ParquetReader:
-    """Read the columns asked for; text comes as words of a dictionary, so repeats cost no memory.
-
-    `groups` are the first row group to read and the one to stop before; without them all are read. With `look` only so
-    many rows are.
+    """Read the columns asked for, dictionary-encoded; `groups` are the first row group to read and the one to stop
+    before.
     """
 
     def __init__(

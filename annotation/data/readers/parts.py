@@ -1,8 +1,7 @@
-"""One file for several readers: where it may be cut, and how what lies between two cuts is read.
+"""One file for several readers: where it may be cut, and how what lies between two cuts is read."""
 
-A cut is a guess that is checked: whoever reads up to a cut that lies within a quoted field says so, and then the file
-is read in one piece. So the rows, their numbers and what is wrong with them depend on no cut.
-"""
+# A cut is a guess: whoever reads up to a cut that lies within a quoted field says so, and then the file
+# is read in one piece. So the rows, their numbers and what is wrong with them depend on no cut.
 
 import csv
 import io
@@ -18,8 +17,8 @@ from dpal.reading.delimited import AT_THE_END
 from dpal.reading.encodings import Encoding
 from dpal.reading.rows import RowBatch
 
-# More than a quoted field may hold, so that one which began before the cut must end, or break a rule, within it.
-WINDOW_BYTES = 8 * csv.field_size_limit()
+# Nearly every quoted field that began before the cut ends, or breaks a rule, within it.
+WINDOW_BYTES = 1024 * 1024
 # Line ends of one window that are looked at before it is given up.
 MOST_TRIES = 64
 
@@ -61,7 +60,7 @@ class PartReader:
 
     @property
     def unpacked_bytes(self) -> int:
-        """What the rows of a Parquet file took when written out; 0 for files that are no larger than they seem."""
+        """Size of a Parquet file's rows when written out; 0 for files that are no larger than they seem."""
         return self._reader.unpacked_bytes if isinstance(self._reader, ParquetReader) else 0
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from annotation.data.readers.checks import check_rows
+from annotation.data.readers.checks import check_rows, cut_spans_words
 from annotation.data.readers.reading import Upload
 from dpal.reading.rows import Layout, RawBatch, RowBatch
 
@@ -46,6 +46,11 @@ class Preview:
 
     columns: tuple[PreviewColumn, ...]
     rows: tuple[PreviewRow, ...]
+    cut_spans: int = 0
+
+    @property
+    def left_out(self) -> str:
+        return cut_spans_words(self.cut_spans)
 
     @property
     def bad_count(self) -> int:
@@ -77,7 +82,8 @@ def preview_of(upload: Upload, layout: Layout, *, most: int = PREVIEW_ROWS) -> P
         else PreviewRow(line, (), broken[line].reason, broken[line].column)
         for line in lines
     ]
-    return Preview(tuple(columns), tuple(rows))
+    cut = check_rows(raw, layout).cut_spans if layout.spans else 0
+    return Preview(tuple(columns), tuple(rows), cut)
 
 
 def _columns(layout: Layout) -> Iterable[PreviewColumn]:
@@ -99,7 +105,8 @@ def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[Preview
     alone = replace(
         layout,
         kind="table" if column.declared else "text",
-        text=column.name if column.role == "text" else None,
+        # Spans are checked against their text.
+        text=layout.text if column.role == "text" or (column.role == "label" and layout.spans) else None,
         contributor=column.name if column.role == "contributor" else None,
         label=column.name if column.role == "label" else None,
         owner_id=column.name if column.role == "kept" else None,
@@ -126,9 +133,11 @@ def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[Preview
     ]
 
 
-def _label(label: int, layout: Layout) -> str:
+def _label(label: Any, layout: Layout) -> str:
+    if layout.spans:
+        return str(label)
     if layout.sets is None:
-        return layout.classes[label]
+        return str(layout.classes[label])
     return ", ".join(layout.classes[place] for place in layout.sets.places(label))
 
 

@@ -1,6 +1,9 @@
 """Keyed hashes of contributors' names."""
 
 import hashlib
+from collections.abc import Sequence
+
+import pyarrow as pa
 
 PSEUDONYM_BYTES = 16
 
@@ -17,3 +20,12 @@ class Pseudonyms:
         hashed = self._keyed.copy()
         hashed.update(name.encode())
         return hashed.digest()
+
+
+def people_of(names: Sequence[str | None] | None, pseudonyms: Pseudonyms) -> pa.Array | None:
+    if names is None:
+        return None
+    # Few people bring many rows, and each is hashed once a batch.
+    named = pa.array(names, pa.large_string()).dictionary_encode()
+    people = pa.array([pseudonyms.of(name) for name in named.dictionary.to_pylist()], pa.binary(PSEUDONYM_BYTES))
+    return people.take(named.indices)

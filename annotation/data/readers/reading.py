@@ -11,6 +11,7 @@ from annotation.data.readers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload, refusing_unreadable
 from dpal.reading import formats
 from dpal.reading.formats import TEXTS, Format
+from dpal.reading.labels import one_hot_labels
 from dpal.reading.rows import FirstRows, Layout, RawBatch, RowBatch
 from privacy.wording import as_message
 
@@ -32,17 +33,17 @@ class Upload:
         self.layout = layout
         self.maximum_bytes = maximum_bytes
         if layout.sheet is not None and self.format is not Format.WORKBOOK and member is None:
-            raise InvalidUpload("sheet: only workbooks have sheets; leave it out for this file")
+            raise InvalidUpload("sheet: only workbooks have sheets")
         if layout.skip_rows and self.format not in (Format.CSV, Format.TSV, Format.WORKBOOK):
-            raise InvalidUpload("skip_rows: only tables have rows before their header; leave it out for this file")
+            raise InvalidUpload("skip_rows: only tables have a header")
         if self.format is Format.IMAGES and layout.kind != "image":
             raise InvalidUpload(
-                as_message("file: a zip of images does not fit a project of kind {kind}", kind=layout.kind)
+                as_message("file: a zip of images does not fit this project ({kind})", kind=layout.kind)
             )
         if layout.kind == "table" and not layout.declared:
-            raise InvalidUpload("columns: the project declares no columns, so none can be read")
+            raise InvalidUpload("columns: the project declares none")
         if layout.kind == "image" and not (layout.height and layout.width):
-            raise InvalidUpload("image_height: the project declares no image size")
+            raise InvalidUpload("image_height: the project declares none")
         self._images: ImageArchiveReader | None = None
         self.reader: CellReader | None = None
         if self.format is Format.IMAGES:
@@ -72,10 +73,12 @@ class Upload:
         """Yield checked rows in file order; once."""
         if self._images:
             yield from self._images.batches()
-        elif self.reader:
-            for raw in self.reader.batches():
-                yield check_rows(raw, self.layout)
+        for raw in self.cells():
+            yield check_rows(raw, self.layout)
 
     def cells(self) -> Iterator[RawBatch]:
         """Yield rows in file order as they stand there, nothing checked; once, and never of an archive of images."""
-        return self.reader.batches() if self.reader else iter(())
+        for raw in self.reader.batches() if self.reader else ():
+            if self.layout.one_hot and self.layout.label:
+                raw.columns[self.layout.label] = list(one_hot_labels(raw.columns, self.layout.one_hot))
+            yield raw

@@ -1,9 +1,8 @@
-"""Registered tables: Parquet files read where they lie, with columns, rows and snapshot known from the files' ends.
+"""Registered tables: Parquet files read where they lie, with columns, rows and snapshot known from the files' ends."""
 
-A footer may repeat single texts as bounds of a column, so its digest is as private as the rows; a snapshot's id is
-keyed with a secret of the registration, so nothing can be tried out with it. Each row becomes a text with its
-contributor, or an empty slot, by itself: no row can end a run, or change what another one counts for.
-"""
+# A footer may repeat single texts as bounds of a column, so its digest is as private as the rows; a snapshot's id is
+# keyed with a secret of the registration, so nothing can be tried out with it. Each row becomes a text with its
+# contributor, or an empty slot, by itself: no row can end a run, or change what another one counts for.
 
 import hashlib
 import hmac
@@ -142,8 +141,7 @@ def _name_of(schema: pa.Schema, role: str, name: str, number: int) -> str:
     if len(found) != 1:
         raise InvalidUpload(
             as_message(
-                "{role}: a data file does not hold the column {name!r} by its Iceberg id: it is older than the column, "
-                "was added without ids, or leaves out the values of its partition; rewrite the data files",
+                "{role}: a data file lacks the column {name!r} by its Iceberg id; rewrite the data files",
                 role=role,
                 name=name,
             )
@@ -179,11 +177,8 @@ def _check_groups(metadata: pq.FileMetaData, columns: TableColumns, most: int) -
 BATCH_ROWS = 16_384
 # A task of a cluster reads row groups until it has so many rows.
 TASK_ROWS = 1_000_000
-CHANGED = as_message(
-    "The table is not the one that was registered. Register it again to take its newer snapshot: that counts, and is "
-    "charged, as a new upload."
-)
-UNREADABLE = as_message("A file of the registered table cannot be read to its end.")
+CHANGED = as_message("The table has changed. Register it again; this is charged as a new upload.")
+UNREADABLE = as_message("address: a file of the table is no Parquet file, or is cut off or encrypted")
 
 
 def table_rows(

@@ -106,7 +106,7 @@ class FolderTable:
 
 
 class BucketTable:
-    """What begins with a prefix in a bucket, or a single object, read by whatever storage knows the key to it."""
+    """Objects of a bucket below a prefix, or a single one, read by whatever storage knows the key to it."""
 
     def __init__(self, storage: Any, bucket: str, key: str) -> None:
         self._storage, self._bucket, self._key = storage, bucket, key

@@ -13,10 +13,7 @@ from privacy.wording import message_from
 
 
 class TextReader:
-    """Cells of a text file; of a `part` those between two bytes, under the header that the one it `follows` found.
-
-    After the last batch `lines_read` counts the lines, and `ends_within` says whether the last row is cut off.
-    """
+    """Cells of a text file, or of the `part` between two bytes, under the header that the one it `follows` found."""
 
     def __init__(
         self,
@@ -40,7 +37,7 @@ class TextReader:
             file,
             WHOLE if look is None else LOOK,
             kind=kind,
-            layout=_as_json(layout),
+            layout=layout_as_json(layout),
             maximum_bytes=maximum_bytes if look is None else min(maximum_bytes, look.most_bytes),
             delimiter=delimiter,
             compressed=compressed,
@@ -50,6 +47,7 @@ class TextReader:
             line_bytes=sources.MAXIMUM_LINE_BYTES,
             part=part,
             header=None if follows is None else follows.header,
+            rows=None if look is None else look.rows,
         )
         opening, _ = next(self._answers)
         self.header: list[str] = opening["header"]
@@ -64,7 +62,7 @@ class TextReader:
             yield RawBatch(found["lines"], found["columns"], bad)
 
 
-def _as_json(layout: Layout) -> dict[str, Any]:
+def layout_as_json(layout: Layout) -> dict[str, Any]:
     """Return what of a layout the readers of cells look at."""
     said = {each.name: getattr(layout, each.name) for each in fields(layout)}
     declared = [{"name": column["name"]} for column in layout.declared]

@@ -31,8 +31,7 @@ def unknown_labels(batches: Iterable[RawBatch], layout: Layout) -> Message | Non
         return None
     found = [name[:LONGEST] for name, _count in counts.most_common(SHOWN)]
     return as_message(
-        "Labels in the file that are no class: {found}. Classes of the project: {classes}. Give each label its class "
-        "in the mapping: {example}.",
+        "Labels that are no class: {found}. Classes: {classes}. Give each label its class in the mapping: {example}.",
         found=", ".join(found),
         classes=", ".join(layout.classes[:SHOWN]),
         example=json.dumps({"values": {found[0]: layout.classes[0]}}, ensure_ascii=False),

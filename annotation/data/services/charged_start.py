@@ -19,10 +19,10 @@ MOST_EPSILON = 100_000.0
 def check_start(project: Project, epsilon: float | None) -> float:
     """Return the limit of the start's account once the project may have such a start; names the field and the rule."""
     if project.arrival == Arrival.STREAM:
-        raise InvalidUpload("role: a stream learns from its own records and takes no private start")
+        raise InvalidUpload("role: this project takes no private start")
     least = _training_of(project)[0]
     if least is None:
-        raise InvalidUpload("role: what learns from randomised answers alone takes no private start")
+        raise InvalidUpload("role: this project takes no private start")
     if reason := no_start_before(project.settings):
         raise InvalidUpload(reason)
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
@@ -50,7 +50,7 @@ def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseU
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     starts = Dataset.objects.filter(project=project, role=DatasetRole.CHARGED_START)
     if starts.exclude(state=DatasetState.REFUSED).exists():
-        raise InvalidUpload("role: the project has a private start already, and its account pays for that one alone")
+        raise InvalidUpload("role: the project already has a private start")
     number = starts.count() + 1
     opened = ledger.open_account(
         scope=f"project:{project.slug}:start:{number}",
@@ -60,7 +60,7 @@ def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseU
         epsilon_limit=epsilon,
         delta_limit=start_delta(project, epsilon),
         actor=actor or "import_dataset",
-        reason=as_message("private examples uploaded that start the first model"),
+        reason=as_message("private examples that start the first model"),
     )
     populations.follow(opened, like=project.pool_account, actor=actor or "import_dataset")
     return opened

@@ -23,17 +23,13 @@ class Beside:
 
     def difference_from(self, pool: Self) -> Message | None:
         if pool.has_id and not self.has_id:
-            return as_message("it lacks the id that stands beside the records of the pool")
+            return as_message("it lacks the id that the pool's records have")
         if lacking := [name for name in pool.columns if name not in self.columns]:
-            return as_message(
-                "it lacks the column {column!r} that stands beside the records of the pool", column=lacking[0]
-            )
+            return as_message("it lacks the column {column!r} of the pool", column=lacking[0])
         if self.has_id and not pool.has_id:
-            return as_message("it has an id, and no record of the pool has one beside it")
+            return as_message("it has an id, and the pool's records have none")
         if further := [name for name in self.columns if name not in pool.columns]:
-            return as_message(
-                "it has the column {column!r}, which stands beside no record of the pool", column=further[0]
-            )
+            return as_message("it has the column {column!r}, which the pool does not have", column=further[0])
         if self.columns != pool.columns:
             return as_message(
                 "its columns must stand in the order of the pool's: {columns}", columns=", ".join(pool.columns)
@@ -47,7 +43,7 @@ def refuse_telling_checks(*, project: Project, dataset: Dataset) -> None:
     if (reason := _difference(Beside.of(dataset.mapping), pools)) is not None:
         raise InvalidConfiguration(
             as_message(
-                "Checks of this file would be known for what they are: {reason}. Upload it anew with the same id and "
+                "Annotators could recognise checks from this file: {reason}. Upload it with the same id and "
                 "columns as the pool.",
                 reason=reason,
             )
@@ -62,8 +58,8 @@ def refuse_telling_pool(*, project: Project, mapping: Mapping[str, Any]) -> None
         if (reason := _difference(Beside.of(used), pools)) is not None:
             raise InvalidUpload(
                 as_message(
-                    "metadata: hidden checks are in use whose file would be told from this one: {reason}. Give both "
-                    "the same id and columns, or retire these checks first",
+                    "metadata: annotators could recognise hidden checks: {reason}. Give both files the same "
+                    "columns, or retire these checks first",
                     reason=reason,
                 )
             )

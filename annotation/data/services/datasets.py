@@ -23,6 +23,7 @@ from django.db.models.functions import Now
 from annotation import signals
 from annotation.budget.services import names_more_than
 from annotation.data.pixels import PixelFile
+from annotation.data.readers.checks import cut_spans_words
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.unknown_labels import unknown_labels
 from annotation.data.services import (
@@ -66,10 +67,7 @@ from privacy.wording import as_message, as_plural_message, joined_messages
 
 
 def refuse_more_than_declared(dataset: Dataset) -> None:
-    """Raise `NamedTooOften` before an upload becomes ready, in the transaction that holds its rows.
-
-    Somebody whose records were forgotten has had their share: a series that counted these would hold them twice.
-    """
+    """Raise `NamedTooOften` before an upload becomes ready; forgotten records still count for their contributor."""
     if dataset.role != DatasetRole.POOL:
         return
     project = dataset.project
@@ -81,15 +79,11 @@ def refuse_more_than_declared(dataset: Dataset) -> None:
     reason = ""
     if names_more_than(project, quota.records_per_person, with_dataset=dataset):
         reason = as_message(
-            "Nothing was stored: with this file the project would name a person in more records than the {number} that "
-            "were declared to its population. Bring at most so many of each person.",
+            "Nothing was stored: a person would have more than the {number} records declared to the population.",
             number=quota.records_per_person,
         )
     elif _names_somebody_forgotten(dataset):
-        reason = as_message(
-            "Nothing was stored: the file names a person whose records were forgotten here, and who has had all that "
-            "was declared to the population. Leave them out."
-        )
+        reason = as_message("Nothing was stored: the file names a person who was erased here.")
     if reason:
         raise NamedTooOften(HIDDEN, uploader_reason=reason)
 
@@ -133,13 +127,14 @@ def receive_upload(
     limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
     mapping = mappings.with_control(project, role, file, name, mapping or {})
     file.seek(0)
-    upload = uploads.open_upload(file, name, mappings.layout_of(project, role, mapping), look=FirstRows(1))
+    # Ended here, since its sender has one look at a time.
+    suffix = uploads.open_upload(file, name, mappings.layout_of(project, role, mapping), look=FirstRows(1)).suffix
     file.seek(0)
     if not confirm_few:
         drafts.refuse_few(drafts.forecast_upload(project=project, file=file, name=name, role=role, mapping=mapping))
         file.seek(0)
     digest = uploads.keyed_digest(file)
-    kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
+    kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uuid4()}/upload{suffix}")
     try:
         with transaction.atomic():
             if role == DatasetRole.POOL:
@@ -205,7 +200,7 @@ class ImportEnding(attempts.Ending):
             # The file stays; whatever it holds, nobody has read it.
             import_parts.discard_parts(row.dataset)
             logger.warning("import job %s, attempt %s: no word from the virus scanner", row.pk, row.attempt)
-            scanning.put_off(row, refusal)
+            scanning.put_off(row)
         elif isinstance(refusal, WorkCancelled):
             # The file stays here, too, so that it can be read again.
             import_parts.discard_parts(row.dataset)
@@ -250,7 +245,7 @@ def _read(
             spool = stack.enter_context(tempfile.TemporaryFile())
             pixels = PixelFile(cast("BinaryIO", spool), shape=layout.image_shape)
         upload = uploads.open_upload(file, kept, layout)
-        apart = import_parts.open_parts(dataset, upload, cast("BinaryIO", file), size=file.size)
+        apart = not layout.spans and import_parts.open_parts(dataset, upload, cast("BinaryIO", file), size=file.size)
         if apart and not import_parts.read_parts(dataset, lease, partial(_tell_parts, lease, file.size, on_progress)):
             import_parts.discard_parts(dataset)
             apart = False
@@ -279,7 +274,7 @@ def _read(
             raise UploadRefused(reason, uploader_reason=_about_labels(dataset, file, kept, layout, reason))
         labelled = Record.objects.filter(dataset=dataset, label__isnull=False)
         if dataset.role == DatasetRole.CHARGED_START and not labelled.exists():
-            raise UploadRefused("No row has a label, so no first model can be learned from them.")
+            raise UploadRefused("No row has a label.")
         pictures.copy_beside(dataset, lease)
         if pixels:
             pixels.close()
@@ -320,6 +315,7 @@ def _copy(
     pool: pool_files.PoolWriter | None,
     tell: Callable[[int], None],
 ) -> int:
+    spans: list[tuple[str, Any]] = []
     with ExitStack() as stack:
         stack.enter_context(collector_paused())
         writer: RecordWriter | pool_files.PoolWriter
@@ -331,7 +327,11 @@ def _copy(
         for read in upload.batches():
             lease.check()
             report.add(read.bad)
+            report.cut_spans += read.cut_spans
             batch = comparison.unshared(read)
+            if upload.layout.spans and batch.labels is not None:
+                spans += zip(batch.texts or (), batch.labels, strict=True)
+                batch.labels = None
             if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
                 continue  # nothing will be stored, but all bad rows are counted
             writer.write(batch)
@@ -343,7 +343,9 @@ def _copy(
             # Of the young alone, should a reader ever leave a cycle behind.
             gc.collect(0)
         writer.close()
-        return writer.rows
+    # Numbers of spans are given by the table of their sets, which cannot be written during the copy.
+    signals.spans_read.send(sender=None, dataset=dataset, found=spans)
+    return writer.rows
 
 
 def _discard_unless_ready(dataset: Dataset, pool: pool_files.PoolWriter) -> None:
@@ -380,7 +382,7 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
     left_out = (
         as_plural_message("{n:,} bad row left out", "{n:,} bad rows left out", n=report.count) if report.count else ""
     )
-    message = joined_messages(", ", [stored, left_out])
+    message = joined_messages(", ", [stored, left_out, cut_spans_words(report.cut_spans)])
     attempts.finish_work(row=job, progress_done=size, progress_total=size, message=message)
     if dataset.role != DatasetRole.POOL:
         return

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from time import monotonic
-from typing import Any
+from typing import Any, BinaryIO, cast
 from uuid import uuid4
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files import File
 from django.core.files.storage import default_storage
@@ -16,23 +16,16 @@ from django.db.models.functions import Now
 from annotation.budget import charges
 from annotation.choices.gates import gate_from
 from annotation.choices.policies import labels_of_first_model
+from annotation.data.readers.forecast import forecast_of
 from annotation.data.readers.preview import PREVIEW_ROWS, Preview, preview_of
-from annotation.data.services import charged_start, datasets, mappings, pool_files, uploads
-from annotation.data.services.pseudonyms import site_pseudonyms
+from annotation.data.services import charged_start, datasets, mappings, uploads
 from annotation.errors import FewWouldPass
 from annotation.models import Dataset, DatasetRole, Project, Query
 from annotation.models.imports import UploadDraft
 from annotation.work.services import jobs
 from dpal.reading.rows import FirstRows
 from dpal.reading.shapes import FileShape
-from privacy.gate import columns
-from privacy.gate.forecast import GateForecast, PassingTexts
-
-# Of a longer file the first rows are counted, until enough texts pass.
-MOST_ROWS = 200_000
-FIRST_LOOK_ROWS = 25_000
-# A page waits for it, so of a slow file what was counted by then decides.
-MOST_SECONDS = 10.0
+from privacy.gate.forecast import PassingTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +53,16 @@ def forecast_upload(
     needed = max(0, labels_of_first_model(project.settings) - passed)
     layout = mappings.layout_of(project, role, mapping)
     file.seek(0)
-    upload = uploads.open_upload(file, name, layout)
-    counted = GateForecast(gate_from(project.settings), uploads=project.gate_window or 1)
-    pseudonyms = site_pseudonyms()
-    rows, look_at = 0, FIRST_LOOK_ROWS
-    ends_at = monotonic() + MOST_SECONDS
-    for batch in upload.batches():
-        assert batch.texts is not None
-        people = pool_files.people_of(batch.contributors, pseudonyms)
-        for part in columns.pool_rows(batch.texts, people).to_batches():
-            counted.add(part)
-        rows += len(batch.texts)
-        is_late = monotonic() > ends_at
-        if rows >= look_at or is_late:
-            passing, look_at = counted.passing(), min(2 * look_at, MOST_ROWS)
-            if is_late or rows >= MOST_ROWS or passing.low >= max(needed, 1):
-                return UploadForecast(passing, needed, rows, is_whole=False)
-    return UploadForecast(counted.passing(), needed, rows, is_whole=True)
+    passing, rows, is_whole = forecast_of(
+        cast("BinaryIO", file),
+        name,
+        layout,
+        gate_from(project.settings),
+        uploads=project.gate_window or 1,
+        needed=needed,
+        maximum_bytes=settings.UPLOAD_MAX_BYTES,
+    )
+    return UploadForecast(passing, needed, rows, is_whole)
 
 
 def refuse_few(found: UploadForecast | None) -> None:

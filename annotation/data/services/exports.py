@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.data.services.label_files import ExportFormat, export_labels
+from annotation.data.services.label_files import ExportFormat, export_labels, refuse_format
 from annotation.models import UNFINISHED, Job, Label, Project, ProjectState, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import MailKind
@@ -28,6 +28,7 @@ FOLDER = "exports"
 def start_export(*, project: Project, owner: User, format: str, history: bool = False) -> Export:  # noqa: A002
     """Have a worker write the project's labels to a file; asked for again before it is there, it is the same one."""
     chosen = ExportFormat(format)
+    refuse_format(project, chosen)
     jobs.refuse_when_busy()
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
@@ -101,7 +102,7 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
         held = Export.objects.select_for_update(no_key=True).filter(pk=export.pk, is_void=False).first()
         if held is None:
             attempts.fail_work(
-                row=job, error=as_message("Something was forgotten while the file was written. Have it written anew.")
+                row=job, error=as_message("Records were erased while the file was written. Write it again.")
             )
             return False
         expires_at = timezone.now() + timedelta(days=settings.EXPORT_KEPT_DAYS)

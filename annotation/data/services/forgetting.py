@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from django.core.files.storage import default_storage
 from django.db import transaction
-from django.db.models import Case, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
@@ -34,6 +34,7 @@ from annotation.models import (
     QueryState,
     Record,
     Report,
+    SpanSet,
     Survey,
     WorkState,
 )
@@ -59,11 +60,7 @@ class Emptied:
 
 
 def empty_records(records: QuerySet[Record], *, project: Project) -> Emptied:
-    """Empty records of a project with all that hangs on them, in the caller's transaction, which holds the project.
-
-    Waits for the answers that are being stored at this moment, and whoever opens questions about these records waits
-    for us, so that afterwards nobody is asked about them.
-    """
+    """Empty records of a project with all that hangs on them, in the caller's transaction, which holds the project."""
     chosen = records.filter(dataset__project=project).order_by()
     emptied = Record.objects.filter(emptied=False, pk__in=chosen.values("pk")).update(
         emptied=True,
@@ -105,6 +102,22 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
     Opinion.objects.filter(**about).delete()
     Review.objects.filter(**about).delete()
     return len(ids)
+
+
+def delete_unused_spans(project: Project) -> None:
+    """Delete sets of spans that nothing refers to any more, at the end of the caller's transaction."""
+    referring = (
+        Label.objects.filter(query__project=project, choice=OuterRef("number")),
+        Consensus.objects.filter(project=project, choice=OuterRef("number")),
+        GoldQuery.objects.filter(query__project=project, choice=OuterRef("number")),
+        Opinion.objects.filter(query__project=project, choice=OuterRef("number")),
+        Record.objects.filter(dataset__project=project, label=OuterRef("number")),
+        Query.objects.filter(project=project, suggested=OuterRef("number")),
+    )
+    unused = SpanSet.objects.filter(*(~Exists(rows) for rows in referring), project=project)
+    # One that is locked belongs to an answer that is being stored; of the others, what was stored meanwhile is seen.
+    free = list(unused.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    unused.filter(pk__in=free).delete()
 
 
 def void_exports(project: Project) -> None:
@@ -247,9 +260,9 @@ def request_forgetting(*, project: Project, name: str, actor: str, send: bool = 
 
 def refuse_while_read(project: Project) -> None:
     if Dataset.objects.filter(project=project, state=DatasetState.RECEIVING).exists():
-        raise ForgettingRefused("An upload is being read. Try again once it is stored.")
+        raise ForgettingRefused("An upload is being read or in the gate. Try again afterwards.")
     if GateRun.objects.filter(project=project, state=GateState.RUNNING).exists():
-        raise ForgettingRefused("An upload is passing the gate. Try again once it has.")
+        raise ForgettingRefused("An upload is being read or in the gate. Try again afterwards.")
 
 
 def _holds(project: Project, contributor: bytes) -> bool:
@@ -259,12 +272,9 @@ def _holds(project: Project, contributor: bytes) -> bool:
 
 def _nothing_found(project: Project) -> str:
     if project.arrival == Arrival.STREAM:
-        return "A stream stores no contributors, so nothing in it can be told to be theirs."
+        return "A stream stores no contributors, so their records cannot be found."
     if registered.tables_of(project).exists():
-        return as_message(
-            "This site keeps no record that names that contributor. Rows of a registered table are its owner's: write "
-            "the table again without them and register it anew, which the gate charges like another upload."
-        )
+        return as_message("No stored record names this contributor; rows of a registered table are dropped there.")
     return "No record of this project names that contributor."
 
 
@@ -279,6 +289,7 @@ def forget_records(*, forgetting: Forgetting) -> None:
         pool_files.empty_contributor(project=project, contributor=contributor)
         empty_records(records_of(project=project, contributor=contributor), project=project)
         forget_encounters(project=project, contributor=contributor)
+        delete_unused_spans(project)
         void_exports(project)
 
 

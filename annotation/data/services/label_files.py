@@ -21,8 +21,13 @@ from annotation.budget.spending import Echo, safe_cell
 from annotation.choices.classes import counts_as
 from annotation.choices.label_types.base import LabelType, NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
+from annotation.choices.label_types.spans import MarkSpans
 from annotation.data.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
-from annotation.models import Dataset, Project
+from annotation.data.readers.guessing import FIELDS_PREFIX
+from annotation.errors import InvalidChoice
+from annotation.models import DataKind, Dataset, Project
+from dpal.spans.formats import WRITERS, SpannedText, plain_spans, write_conll, write_label_studio
+from dpal.spans.text import Span, read
 
 CHUNK = 5000
 # A piece for each task would be a write to the network for each.
@@ -30,7 +35,9 @@ PIECE_CHARACTERS = 64 * 1024
 COLUMN_TYPES = {
     "question": pa.int64(),
     "text": pa.string(),
-    "fields": pa.string(),
+    # In files each declared column of a table is one, and in CSV and Parquet each of the owner's (`metadata`), under a
+    # name that no other has.
+    "fields": None,
     "dataset": pa.int64(),
     "row": pa.int64(),
     "answer": pa.string(),
@@ -50,14 +57,10 @@ COLUMN_TYPES = {
     "counts_as": pa.string(),
 }
 COLUMNS = tuple(COLUMN_TYPES)
-METADATA = COLUMNS.index("metadata")
-TABLE_COLUMNS = (*COLUMNS[:METADATA], *COLUMNS[METADATA + 1 :])
-SCHEMA = pa.schema([(name, COLUMN_TYPES[name]) for name in TABLE_COLUMNS])
+FIELDS, METADATA = COLUMNS.index("fields"), COLUMNS.index("metadata")
+TABLE_COLUMNS = tuple(name for name, kind in COLUMN_TYPES.items() if kind is not None)
 # Where an answer names several classes these are lists of names.
 ANSWERS = ("answer", "consensus", "counts_as")
-SETS_SCHEMA = pa.schema(
-    [pa.field(each.name, pa.list_(pa.string())) if each.name in ANSWERS else each for each in SCHEMA]
-)
 # Checks with a known answer stay out: their answers are no labels, and a file would tell which questions are checks.
 SELECT = """
 SELECT query.id, coalesce(query.text, record.text), record.payload::text, record.dataset_id, record.row_number,
@@ -65,13 +68,18 @@ SELECT query.id, coalesce(query.text, record.text), record.payload::text, record
        consensus.choice, consensus.votes, consensus.agreeing,
        query.suggested, query.suggested_percent, query.suggestion_shown,
        CASE WHEN machine.id IS NULL THEN 'person' ELSE 'machine' END,
-       record.metadata->>'id', record.metadata->>'columns'
+       record.metadata->>'id', record.metadata->>'columns', marked.spans, agreed.spans,
+       proposed.spans
 FROM annotation_query query
 JOIN annotation_label label ON label.query_id = query.id
 JOIN auth_user person ON person.id = label.annotator_id
 LEFT JOIN annotation_machine machine ON machine.user_id = person.id
 LEFT JOIN annotation_record record ON record.id = query.record_id
 LEFT JOIN annotation_consensus consensus ON consensus.query_id = query.id
+LEFT JOIN annotation_spanset marked ON marked.project_id = query.project_id AND marked.number = label.choice
+LEFT JOIN annotation_spanset agreed ON agreed.project_id = query.project_id AND agreed.number = consensus.choice
+LEFT JOIN annotation_spanset proposed
+    ON proposed.project_id = query.project_id AND proposed.number = query.suggested
 WHERE query.project_id = %(project)s AND query.state <> 'gold' AND NOT query.emptied
   AND (%(history)s OR label.superseded_at IS NULL)
 ORDER BY query.id, label.id
@@ -86,6 +94,14 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
     LABEL_STUDIO = "label_studio"
     CROISSANT = "croissant"
+    # Of spans alone: texts that annotators agree on.
+    CONLL = "conll"
+    DOCCANO = "doccano"
+    PRODIGY = "prodigy"
+    SPACY = "spacy"
+
+
+SPANS_ALONE = (ExportFormat.CONLL, ExportFormat.DOCCANO, ExportFormat.PRODIGY, ExportFormat.SPACY)
 
 
 class FileKind(NamedTuple):
@@ -101,7 +117,21 @@ FILE_KINDS = {
     ExportFormat.PARQUET: FileKind("Parquet", "parquet", "application/vnd.apache.parquet"),
     ExportFormat.LABEL_STUDIO: FileKind("Label Studio", "label-studio.json", "application/json"),
     ExportFormat.CROISSANT: FileKind("Croissant", "croissant.zip", "application/zip"),
+    ExportFormat.CONLL: FileKind("CoNLL", "conll", "text/plain; charset=utf-8"),
+    ExportFormat.DOCCANO: FileKind("doccano", "doccano.jsonl", "application/x-ndjson"),
+    ExportFormat.PRODIGY: FileKind("Prodigy", "prodigy.jsonl", "application/x-ndjson"),
+    ExportFormat.SPACY: FileKind("spaCy", "spacy.jsonl", "application/x-ndjson"),
 }
+
+
+def formats_of(project: Project) -> dict[ExportFormat, FileKind]:
+    spans = isinstance(_label_type(project), MarkSpans)
+    return {name: kind for name, kind in FILE_KINDS.items() if spans or name not in SPANS_ALONE}
+
+
+def refuse_format(project: Project, name: str) -> None:
+    if ExportFormat(name) not in formats_of(project):
+        raise InvalidChoice("This format holds spans alone.")
 
 
 def export_labels(
@@ -111,6 +141,7 @@ def export_labels(
     history: bool = False,
     count: Callable[[int], None] | None = None,
 ) -> Iterator[bytes]:
+    refuse_format(project, format)
     pieces: Mapping[ExportFormat, Callable[..., Iterator[bytes]]] = {
         ExportFormat.CSV: partial(_csv, cell=safe_cell),
         ExportFormat.PLAIN_CSV: partial(_csv, cell=str),
@@ -118,6 +149,7 @@ def export_labels(
         ExportFormat.PARQUET: _parquet,
         ExportFormat.LABEL_STUDIO: _label_studio,
         ExportFormat.CROISSANT: _croissant,
+        **dict.fromkeys(SPANS_ALONE, partial(_spans_alone, name=ExportFormat(format))),
     }
     return pieces[ExportFormat(format)](project, _chunks(project, history=history, count=count))
 
@@ -130,7 +162,7 @@ def _chunks(
     with connection.chunked_cursor() as cursor:
         cursor.execute(SELECT, {"project": project.pk, "history": history})
         while rows := cursor.fetchmany(CHUNK):
-            yield [_row(row, classes, kind, places) for row in rows]
+            yield [_row(row, classes, kind, places, project.renamed_classes) for row in rows]
             if count is not None:
                 count(len(rows))
 
@@ -139,9 +171,11 @@ def _label_type(project: Project) -> LabelType:
     return label_type_of(project.question_kind, project.settings)
 
 
-def _row(row: LabelRow, classes: list[str], asked: LabelType, places: Sequence[int]) -> LabelRow:
+def _row(
+    row: LabelRow, classes: list[str], asked: LabelType, places: Sequence[int], renamed: Mapping[str, str]
+) -> LabelRow:
     query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *rest = row
-    suggested, percent, shown, kind, owner_id, pairs = rest
+    suggested, percent, shown, kind, owner_id, pairs, marked, agreed_spans, proposed = rest
 
     def name(position: int | None) -> str | list[str] | None:
         return None if position is None else asked.exported(position, classes, guess)
@@ -149,36 +183,68 @@ def _row(row: LabelRow, classes: list[str], asked: LabelType, places: Sequence[i
     def counted_name(position: int | None) -> str | list[str] | None:
         return name(places[position] if places and position is not None else position)
 
+    theirs: tuple[Any, ...]
+    if isinstance(asked, MarkSpans):
+        settled = None if agreed is None else _spans(agreed_spans, renamed)
+        theirs = (kind, owner_id, _metadata(pairs), None)
+        given = (_spans(marked, renamed), person, when, current, settled, votes, agreeing)
+        model = (None if suggested is None else _spans(proposed, renamed), percent, shown)
+        return (query, text, None, dataset, number, *given, *model, *theirs)
     answered = (name(choice), person, when, current, counted_name(agreed), votes, agreeing)
     suggestion = None if suggested is None else classes[suggested]
     theirs = (owner_id, _metadata(pairs), counted_name(choice))
-    return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, *theirs)
+    payload = json.loads(fields) if fields else None
+    return (query, text, payload, dataset, number, *answered, suggestion, percent, shown, kind, *theirs)
+
+
+def _spans(stored: str | None, renamed: Mapping[str, str]) -> list[dict[str, Any]]:
+    found = plain_spans(() if stored is None else read(stored))
+    return [one | {"label": renamed.get(one["label"], one["label"])} for one in found]
 
 
 def _metadata(pairs: str | None) -> dict[str, str | None] | None:
     return dict(json.loads(pairs)) or None if pairs else None
 
 
-def _declared(project: Project) -> list[str]:
+def _kept(project: Project) -> list[str]:
     kept = Dataset.objects.filter(project=project, mapping__has_key="metadata").order_by("pk")
     return list(
         dict.fromkeys(str(name) for names in kept.values_list("mapping__metadata", flat=True) for name in names)
     )
 
 
-def _table_row(row: LabelRow, declared: Sequence[str]) -> LabelRow:
-    kept = row[METADATA] or {}
-    return (*row[:METADATA], *row[METADATA + 1 :], *(kept.get(name) for name in declared))
+def _declared(project: Project) -> dict[str, str]:
+    """Return the name in a file of each declared column: its own, unless another column could be called so."""
+    names = [column["name"] for column in project.columns] if project.data_kind == DataKind.TABLE else []
+    taken = {name for name in names if name in COLUMNS or name.startswith((FIELDS_PREFIX, METADATA_PREFIX))}
+    return {name: f"{FIELDS_PREFIX}{name}" if name in taken else name for name in names}
+
+
+class _Table:
+    """Columns of a table of labels: those of every project, the declared ones, and those kept for people."""
+
+    def __init__(self, project: Project) -> None:
+        self.declared, self.kept = _declared(project), _kept(project)
+        self.lists = ANSWERS if isinstance(_label_type(project), NamesSeveral) else ()
+        kinds = {name: pa.list_(pa.string()) if name in self.lists else COLUMN_TYPES[name] for name in TABLE_COLUMNS}
+        fixed = list(kinds.items())
+        categories = {column["name"] for column in project.columns if "categories" in column}
+        own = [(column, pa.string() if name in categories else pa.float64()) for name, column in self.declared.items()]
+        kept = [(f"{METADATA_PREFIX}{name}", pa.string()) for name in self.kept]
+        self.schema = pa.schema([*fixed[:FIELDS], *own, *fixed[FIELDS:], *kept])
+
+    def row(self, row: LabelRow) -> LabelRow:
+        fields, kept = row[FIELDS] or {}, row[METADATA] or {}
+        own = map(fields.get, self.declared)
+        return (*row[:FIELDS], *own, *row[FIELDS + 1 : METADATA], *row[METADATA + 1 :], *map(kept.get, self.kept))
 
 
 def _csv(project: Project, chunks: Iterator[Sequence[LabelRow]], *, cell: Callable[[Any], str]) -> Iterator[bytes]:
-    declared = _declared(project)
-    header = [*TABLE_COLUMNS, *(f"{METADATA_PREFIX}{name}" for name in declared)]
-    yield csv.writer(Echo()).writerow(header).encode()
+    table = _Table(project)
+    yield csv.writer(Echo()).writerow(map(cell, table.schema.names)).encode()
     for rows in chunks:
         piece = io.StringIO(newline="")
-        cells = ([_in_one_cell(value, cell) for value in _table_row(row, declared)] for row in rows)
-        csv.writer(piece).writerows(cells)
+        csv.writer(piece).writerows([_in_one_cell(value, cell) for value in table.row(row)] for row in rows)
         yield piece.getvalue().encode()
 
 
@@ -190,44 +256,63 @@ def _in_one_cell(value: Any, cell: Callable[[Any], str]) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else cell(value)
 
 
+def _spans_alone(project: Project, chunks: Iterator[Sequence[LabelRow]], *, name: ExportFormat) -> Iterator[bytes]:
+    rows = (row for rows in chunks for row in rows)
+    for _query, answers in groupby(rows, key=lambda row: row[0]):
+        _id, text, *_place, agreed, _votes, _agreeing = next(answers)[:12]
+        if text is None or agreed is None:
+            continue
+        spanned = _spanned(text, agreed)
+        if name == ExportFormat.CONLL:
+            yield "".join(f"{line}\n" for line in write_conll([spanned])).encode()
+        else:
+            yield f"{json.dumps(WRITERS[name](spanned), ensure_ascii=False)}\n".encode()
+
+
+def _spanned(text: str, plain: list[dict[str, Any]]) -> SpannedText:
+    return SpannedText(text, tuple(Span(one["start"], one["end"], one["label"]) for one in plain))
+
+
 def _json_lines(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
-    dump = json.JSONEncoder(ensure_ascii=False, default=datetime.isoformat).encode
+    dump, declared = json.JSONEncoder(ensure_ascii=False, default=datetime.isoformat).encode, _declared(project)
     for rows in chunks:
-        yield "".join(f"{dump(_object(row))}\n" for row in rows).encode()
+        yield "".join(f"{dump(_object(row, declared))}\n" for row in rows).encode()
 
 
-def _object(row: LabelRow) -> dict[str, Any]:
+def _object(row: LabelRow, declared: Mapping[str, str]) -> dict[str, Any]:
     named = dict(zip(COLUMNS, row, strict=True))
-    named["fields"] = json.loads(named["fields"]) if named["fields"] else None
-    return named
+    fields = named.pop("fields") or {}
+    return named | {column: fields.get(name) for name, column in declared.items()}
 
 
-def _parquet(
-    project: Project, chunks: Iterator[Sequence[LabelRow]], declared: Sequence[str] | None = None
-) -> Iterator[bytes]:
-    declared = _declared(project) if declared is None else declared
-    theirs = [pa.field(f"{METADATA_PREFIX}{name}", pa.string()) for name in declared]
-    fixed = SETS_SCHEMA if isinstance(_label_type(project), NamesSeveral) else SCHEMA
-    sent, schema = _Pieces(), pa.schema([*fixed, *theirs])
+def _parquet(project: Project, chunks: Iterator[Sequence[LabelRow]], table: _Table | None = None) -> Iterator[bytes]:
+    table = table or _Table(project)
+    sent, schema = _Pieces(), table.schema
     with pq.ParquetWriter(sent, schema, compression="zstd") as writer:
         for rows in chunks:
-            columns = list(zip(*(_table_row(row, declared) for row in rows), strict=True))
-            writer.write_table(
-                pa.table(
-                    [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-                )
-            )
+            columns = zip(schema, *map(table.row, rows), strict=True)
+            arrays = [pa.array(_typed(column, field), field.type) for field, *column in columns]
+            writer.write_table(pa.table(arrays, schema=schema))
             yield sent.take()
     yield sent.take()
 
 
+def _typed(column: Sequence[Any], field: Any) -> Sequence[Any]:
+    """Return spans as JSON in a column of texts, whole numbers as floats in one of floats."""
+    if field.type == pa.float64():
+        return [None if one is None else float(one) for one in column]
+    if field.type != pa.string():
+        return column
+    return [json.dumps(one, ensure_ascii=False) if isinstance(one, list) else one for one in column]
+
+
 def _croissant(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
     sent, digest, size = _Pieces(), hashlib.sha256(), 0
-    moment, declared = timezone.now(), _declared(project)
+    moment, table = timezone.now(), _Table(project)
     stamp = (moment.year, moment.month, moment.day, 0, 0, 0)
     with zipfile.ZipFile(sent, "w") as archive:
         with archive.open(zipfile.ZipInfo(LABELS, stamp), "w", force_zip64=True) as member:
-            for piece in _parquet(project, chunks, declared):
+            for piece in _parquet(project, chunks, table):
                 digest.update(piece)
                 size += len(piece)
                 member.write(piece)
@@ -237,8 +322,9 @@ def _croissant(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterat
             slug=project.slug,
             question=project.question,
             classes=[str(name) for name in project.classes],
-            declared=declared,
-            lists=ANSWERS if isinstance(_label_type(project), NamesSeveral) else (),
+            declared={name: table.schema.field(name).type == pa.float64() for name in table.declared.values()},
+            kept=table.kept,
+            lists=table.lists,
             made_on=moment.date().isoformat(),
             sha256=digest.hexdigest(),
             size=size,
@@ -275,9 +361,10 @@ class _Pieces(io.RawIOBase):
 
 def _label_studio(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
     dump = json.JSONEncoder(ensure_ascii=False).encode
+    results = _span_results if isinstance(_label_type(project), MarkSpans) else _choice_results
     before, piece = "[", ""
     for _query, answers in groupby((row for rows in chunks for row in rows), key=lambda row: row[0]):
-        piece += f"{before}{dump(_task(list(answers)))}"
+        piece += f"{before}{dump(_task(list(answers), results))}"
         before = ",\n"
         if len(piece) > PIECE_CHARACTERS:
             yield piece.encode()
@@ -285,9 +372,9 @@ def _label_studio(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Ite
     yield f"{piece}]\n".encode() if before != "[" else b"[]\n"
 
 
-def _task(answers: list[LabelRow]) -> dict[str, Any]:
+def _task(answers: list[LabelRow], results: Callable[[str, Any], list[dict[str, Any]]]) -> dict[str, Any]:
     question, text, fields, dataset, number, *_rest = answers[0]
-    data: dict[str, Any] = {"text": text} if text is not None else dict(json.loads(fields)) if fields else {}
+    data: dict[str, Any] = {"text": text} if text is not None else fields or {}
     return {
         "id": question,
         "data": data,
@@ -304,16 +391,20 @@ def _task(answers: list[LabelRow]) -> dict[str, Any]:
                 # An answer that was changed since is no annotation of the task any more.
                 "was_cancelled": not answer[8],
                 "result": [
-                    {
-                        "from_name": "class",
-                        "to_name": "record",
-                        "type": "choices",
-                        "value": {"choices": answer[5] if isinstance(answer[5], list) else [answer[5]]},
-                        # Its importer takes `completed_by` for the address of one of its own users, so not there.
-                        "meta": {"annotator": answer[6], "annotator_kind": answer[15], "counts_as": answer[-1]},
-                    }
+                    # Its importer takes `completed_by` for the address of one of its own users, so not there.
+                    {**one, "meta": {"annotator": answer[6], "annotator_kind": answer[15], "counts_as": answer[-1]}}
+                    for one in results(text, answer[5])
                 ],
             }
             for answer in answers
         ],
     }
+
+
+def _choice_results(_text: str, answer: Any) -> list[dict[str, Any]]:
+    value = {"choices": answer if isinstance(answer, list) else [answer]}
+    return [{"from_name": "class", "to_name": "record", "type": "choices", "value": value}]
+
+
+def _span_results(text: str, answer: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list(write_label_studio(_spanned(text, answer))["annotations"][0]["result"])

@@ -1,13 +1,13 @@
 """Mappings of columns: checked, suggested from what is known, and turned into what a reader takes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO, cast, get_args
 
 from django.conf import settings
 
-from annotation.choices.label_types.base import NamesSeveral
+from annotation.choices.label_types.base import NamesSeveral, Teaching
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.data.readers.guessing import guess_columns, remembered
 from annotation.data.readers.reading import detect_format
@@ -19,12 +19,14 @@ from dpal.reading.encodings import Encoding
 from dpal.reading.formats import Format
 from dpal.reading.rows import AnswersKept, Layout
 from dpal.reading.shapes import FileShape
-from privacy.wording import as_message
+from privacy.wording import Message, as_message, in_english
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet", "skip_rows"})
-NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
-CELL_KEYS = ("values", "separator", "decimal", "missing")
+NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator", "sheet")
+CELL_KEYS = ("ragged_rows", "values", "separator", "decimal", "missing", "one_hot")
 MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, *CELL_KEYS, "features", "answers", "metadata", "without_public"}
+# The column that the reader makes of several.
+ONE_HOT = "one_hot"
 MOST_METADATA = 20
 MOST_SKIPPED = 100
 TEXTS_BY_NAME = {
@@ -33,16 +35,9 @@ TEXTS_BY_NAME = {
 }
 
 
-BEHIND_A_GATE = as_message(
-    "metadata: behind a gate no question knows its record, so an id or columns of yours could never come back; leave "
-    "them out"
-)
-TELLS_THE_ANSWER = as_message(
-    "metadata: names the column of the known label, which would then stand beside the record and tell whoever is asked"
-)
-NAMES_PEOPLE = as_message(
-    "metadata: names the column of the contributor, who is stored as a keyed hash alone; leave it out"
-)
+BEHIND_A_GATE = as_message("metadata: behind a gate no question knows its record")
+TELLS_THE_ANSWER = as_message("metadata: leave out the column of the known label; annotators would see it")
+NAMES_PEOPLE = as_message("metadata: leave out the contributor column; contributors are stored as keyed hashes only")
 
 
 def check_mapping(mapping: Mapping[str, Any]) -> None:
@@ -51,28 +46,26 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     `text`, `contributor`, `label` (a pool's are never read), `pixels` (a list) and `id` (the owner's) name columns, and
     `metadata` those that people read beside a record; `features` says for declared columns what the file calls them. Of
     delimited files `has_header`, the `columns` where there is none, `delimiter` and `quoting` say how they are written,
-    and `skip_rows` how many rows go before, of any text its `encoding`, and `sheet` names one of a workbook. Of Label
-    Studio's tasks `label` names a control, `answers` whether the majority counts or only what is marked as true,
-    `annotator` whose count. `values` gives the class that another spelling of a label stands for, `separator` what
-    stands between several labels in one cell, and `without_public` leaves rows of a pool out that public data hold,
-    too.
+    `skip_rows` how many rows go before and `ragged_rows` whether rows may have too few or too many cells; `encoding` is
+    that of a text, and `sheet` names one of a workbook. Of Label Studio's tasks `label` names a control, `answers`
+    whether the majority counts or only what is marked as true, `annotator` whose count. `values` gives
+    the class that another spelling of a label stands for, `separator` what stands between several labels in one cell,
+    `one_hot` columns of 0 and 1 that are called like the classes, and `without_public` leaves rows of a pool out that
+    public data hold, too.
     """
     if unknown := mapping.keys() - MAPPING_KEYS:
-        raise InvalidUpload(as_message("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
+        raise InvalidUpload(in_english("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
     for key in NAME_KEYS:
         if key in mapping and not (isinstance(mapping[key], str) and mapping[key]):
-            if key == "annotator":
-                raise InvalidUpload(as_message("{key}: must be a name", key=key))
-            raise InvalidUpload(as_message("{key}: must be the name of a column", key=key))
+            raise InvalidUpload(in_english("{key}: must be a name", key=key))
     _check_reading(mapping)
     try:
         for text in _texts(mapping):
             check_storable(text)
     except BadCell as error:
         raise InvalidUpload(as_message("mapping: a name {reason}", reason=error.args[0])) from None
+    _check_lists(mapping)
     kept = mapping.get("metadata", [])
-    if not isinstance(kept, list | tuple) or not all(isinstance(name, str) and name for name in kept):
-        raise InvalidUpload("metadata: must be a list of columns")
     if len(kept) > MOST_METADATA or len(set(kept)) < len(kept):
         raise InvalidUpload(as_message("metadata: takes {most} columns at most, each once", most=MOST_METADATA))
     for key, rule in TEXTS_BY_NAME.items():
@@ -80,7 +73,18 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
         if not isinstance(found, Mapping) or not all(isinstance(one, str) and one for one in found.values()):
             raise InvalidUpload(rule)
     if mapping.get("answers", "majority") not in get_args(AnswersKept):
-        raise InvalidUpload(as_message("answers: must be one of {possible}", possible=", ".join(get_args(AnswersKept))))
+        raise InvalidUpload(_one_of("answers", get_args(AnswersKept)))
+
+
+def _one_of(key: str, possible: Iterable[str]) -> Message:
+    return in_english("{key}: must be one of {possible}", key=key, possible=" ".join(possible))
+
+
+def _check_lists(mapping: Mapping[str, Any]) -> None:
+    for key in ("metadata", "one_hot"):
+        columns = mapping.get(key, [])
+        if not isinstance(columns, list | tuple) or not all(isinstance(name, str) and name for name in columns):
+            raise InvalidUpload(in_english("{key}: must be a list of names", key=key))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -94,27 +98,25 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _check_reading(mapping: Mapping[str, Any]) -> None:
     if mapping.get("encoding", Encoding.UTF_8) not in list(Encoding):
-        raise InvalidUpload(as_message("encoding: must be one of {possible}", possible=", ".join(Encoding)))
-    if "sheet" in mapping and not (isinstance(mapping["sheet"], str) and mapping["sheet"]):
-        raise InvalidUpload("sheet: must be the name of a sheet")
-    for key in ("has_header", "quoting", "without_public"):
+        raise InvalidUpload(_one_of("encoding", Encoding))
+    for key in ("has_header", "quoting", "ragged_rows", "without_public"):
         if not isinstance(mapping.get(key, True), bool):
-            raise InvalidUpload(as_message("{key}: must be true or false", key=key))
+            raise InvalidUpload(in_english("{key}: must be true or false", key=key))
     skipped = mapping.get("skip_rows", 0)
     if not isinstance(skipped, int) or isinstance(skipped, bool) or not 0 <= skipped <= MOST_SKIPPED:
-        raise InvalidUpload(as_message("skip_rows: must be a whole number from 0 to {most}", most=MOST_SKIPPED))
+        raise InvalidUpload(in_english("skip_rows: must be a whole number from 0 to {most}", most=MOST_SKIPPED))
     if mapping.get("decimal", ".") not in (".", ","):
-        raise InvalidUpload("decimal: must be a point or a comma")
-    missing = mapping.get("missing", [])
-    if not isinstance(missing, list | tuple) or not all(isinstance(text, str) and text for text in missing):
-        raise InvalidUpload("missing: must be a list of texts")
-    columns = mapping.get("columns", [])
-    if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
-        raise InvalidUpload("columns: must be a list of names")
+        raise InvalidUpload(_one_of("decimal", ".,"))
+    for key in ("missing", "columns"):
+        names = mapping.get(key, [])
+        is_list = isinstance(names, list | tuple)
+        # A column may have no name; an empty cell is a missing value anyway.
+        if not is_list or not all(isinstance(name, str) and (name or key == "columns") for name in names):
+            raise InvalidUpload(in_english("{key}: must be a list of names", key=key))
     for key in ("delimiter", "separator"):
         mark = mapping.get(key, ",")
         if not (isinstance(mark, str) and len(mark) == 1 and mark not in '"\r\n'):
-            raise InvalidUpload(as_message("{key}: must be one character, neither a quote nor a line end", key=key))
+            raise InvalidUpload(in_english("{key}: must be one character, neither a quote nor a line end", key=key))
 
 
 def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
@@ -125,16 +127,11 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
     if pool and protected and not contributor:
         raise InvalidUpload("contributor: this project protects contributors, so a column must name them")
     if pool and ("answers" in mapping or "annotator" in mapping):
-        raise InvalidUpload(
-            "answers: those to a pool are never read, because which tasks were answered may tell of other records; "
-            "bring answered tasks as public examples or as private examples that start the first model"
-        )
+        raise InvalidUpload("answers: a pool's answers may reveal other records; import answered tasks as examples")
     kind = label_type_of(project.question_kind, project.settings)
-    if isinstance(kind, NamesSeveral) and role in (DatasetRole.PUBLIC_START, DatasetRole.CHARGED_START):
-        raise InvalidUpload(
-            "role: examples that start a model have one class each, and here a record may have several; words about "
-            "the classes start it instead"
-        )
+    spans = kind.teaches == Teaching.SPANS
+    if (spans or isinstance(kind, NamesSeveral)) and role in (DatasetRole.PUBLIC_START, DatasetRole.CHARGED_START):
+        raise InvalidUpload("role: examples have one class each; use words about the classes instead")
     kept = {mapping["id"]} if "id" in mapping else set()
     kept |= {*mapping.get("metadata", ())}
     if kept and project.oracle == Oracle.CROWD:
@@ -147,8 +144,10 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
     features = dict(mapping.get("features", {}))
     if unknown := features.keys() - {column["name"] for column in declared}:
         raise InvalidUpload(
-            as_message("features: the project declares no column named {unknown!r}", unknown=sorted(unknown)[0])
+            in_english("features: the project declares no column named {unknown!r}", unknown=sorted(unknown)[0])
         )
+    # Columns that say it go before one that names it.
+    one_hot = () if pool else tuple(mapping.get("one_hot", ()))
     sources = [features.get(column["name"], column["name"]) for column in declared]
     if twice := next((name for name in sources if sources.count(name) > 1), None):
         raise InvalidUpload(as_message("features: two declared columns are read from {name!r}", name=twice))
@@ -157,7 +156,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         text=mapping.get("text", "text") if project.data_kind == DataKind.TEXT else None,
         contributor=contributor,
         contributor_required=protected,
-        label=None if pool else mapping.get("label", "label"),
+        label=None if pool else ONE_HOT if one_hot else mapping.get("label", "label"),
         pixels=mapping.get("pixels"),
         classes=tuple(project.classes),
         declared=declared,
@@ -171,6 +170,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         encoding=mapping.get("encoding"),
         sheet=mapping.get("sheet"),
         skip_rows=mapping.get("skip_rows", 0),
+        ragged_rows=mapping.get("ragged_rows", False),
         decimal=mapping.get("decimal", "."),
         missing=tuple(mapping.get("missing", ())),
         owner_id=mapping.get("id"),
@@ -179,7 +179,10 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
         sets=kind if isinstance(kind, NamesSeveral) else None,
-        spelled=dict(mapping.get("values", {})),
+        spans=spans,
+        spelled=project.renamed_classes
+        | {label: project.renamed_classes.get(name, name) for label, name in mapping.get("values", {}).items()},
+        one_hot=one_hot,
         separator=mapping.get("separator", "|"),
         # Behind a gate people see what it counted, which is those values; those who see records see the picture.
         pictures=project.data_kind == DataKind.IMAGE and project.oracle == Oracle.TRUSTED,

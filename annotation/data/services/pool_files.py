@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from numpy.typing import NDArray
 
-from annotation.data.readers.pseudonyms import Pseudonyms
+from annotation.data.readers.pseudonyms import people_of
 from annotation.data.services import registered
 from annotation.data.services.pseudonyms import site_pseudonyms
 from annotation.errors import UploadRefused
@@ -189,15 +189,6 @@ class PoolWriter:
         if self._spool is not None:
             self._spool.close()
         discard([asdict(each) for each in self.written])
-
-
-def people_of(names: Sequence[str | None] | None, pseudonyms: Pseudonyms) -> pa.Array | None:
-    if names is None:
-        return None
-    # Few people bring many rows, and each is hashed once a batch.
-    named = pa.array(names, pa.large_string()).dictionary_encode()
-    people = pa.array([pseudonyms.of(name) for name in named.dictionary.to_pylist()], pa.binary(16))
-    return people.take(named.indices)
 
 
 def note_parts(dataset: Dataset, written: Iterable[WrittenFile]) -> None:

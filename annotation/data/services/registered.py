@@ -76,13 +76,13 @@ def store_at(text: str, *, slug: str) -> TableStore:
         return FolderTable(Path(address.path), Path(root.path))
     stored: Any = default_storage
     if not hasattr(stored, "bucket_name"):
-        raise InvalidUpload("address: s3:// is read by sites alone whose own files lie in a bucket (STORAGE_URL)")
+        raise InvalidUpload("address: s3:// needs a site whose own files lie in a bucket (STORAGE_URL)")
     return BucketTable(stored, address.bucket, address.path)
 
 
 def checked_address(text: str, *, slug: str) -> tuple[Address, Address]:
     if not settings.POOL_SOURCES:
-        raise InvalidUpload("address: this site registers no tables; its operator sets POOL_SOURCES to allow them")
+        raise InvalidUpload("address: this site registers no tables; its operator can allow them with POOL_SOURCES")
     address = _table_of(parsed(text))
     for allowed in settings.POOL_SOURCES:
         root = parsed(allowed.replace(PROJECT, slug))
@@ -104,6 +104,11 @@ def _table_of(address: Address) -> Address:
     return Address(address.scheme, address.bucket, address.parts[:-2])
 
 
+LOOKS = as_message(
+    "address: looks like file:///folder/table or s3://bucket/table, without . or .., %, ?, #, \\, a key or a port"
+)
+
+
 def parsed(text: str) -> Address:
     """Return an address by its parts; it has no host but a bucket, and every part says what it means."""
     parts = urlsplit(text)
@@ -112,23 +117,21 @@ def parsed(text: str) -> Address:
             as_message("address: begins with {possible}", possible=" or ".join(f"{one}://" for one in SCHEMES))
         )
     if (parts.scheme == "s3") != bool(parts.netloc) or not text.isprintable():
-        raise InvalidUpload("address: looks like file:///folder/table or s3://bucket/table")
+        raise InvalidUpload(LOOKS)
     if parts.query or parts.fragment or "%" in text or "\\" in text or "@" in parts.netloc or ":" in parts.netloc:
-        raise InvalidUpload("address: is a path alone, without %, ?, #, \\, a key or a port")
+        raise InvalidUpload(LOOKS)
     names = tuple(name for name in parts.path.split("/") if name)
     if any(name in (".", "..") for name in names):
-        raise InvalidUpload("address: has no part . or .., since it must lie where it seems to")
+        raise InvalidUpload(LOOKS)
     return Address(parts.scheme, parts.netloc, names)
 
 
 SECRET_BYTES = 32
-UNREADABLE = as_message("address: the site cannot read what stands there; let its account read it")
+UNREADABLE = as_message("address: the site may not read it; give its account access")
 DELTA_LOG = "_delta_log"
-DELTA = as_message("address: a Delta Lake table stands there; write the version you mean into a folder of its own")
-ICEBERG = as_message("address: an Iceberg table stands there, and the site reads those with its add-on spark alone")
-NO_SNAPSHOTS = as_message(
-    "snapshot: only an Iceberg table has snapshots to choose from, and none stands at the address"
-)
+DELTA = as_message("address: this is a Delta Lake table; write the version you need into its own folder")
+ICEBERG = as_message("address: Iceberg tables need the add-on spark")
+NO_SNAPSHOTS = as_message("snapshot: only Iceberg tables have snapshots, and this is none")
 Check = Callable[[], None]
 
 
@@ -244,26 +247,14 @@ def _as_unreadable() -> Iterator[None]:
         raise InvalidUpload(UNREADABLE) from None
 
 
-CROWD_ONLY = as_message(
-    "address: a table is registered for a crowd's pool of texts; whoever sees single records needs them on this site. "
-    "Upload them"
-)
-TOGETHER = as_message(
-    "address: this project counts uploads together, and no record may stand in two of them; snapshots of a table share "
-    "records. Register it in a project without gate_window"
-)
+CROWD_ONLY = as_message("address: only crowd projects with texts register tables; upload the records")
+TOGETHER = as_message("address: snapshots of a table share records; use a project without gate_window")
 UNPROVED = as_message(
-    "address: this project's gate has no proof over a table that stays where it is; upload the records, or choose "
-    "another gate"
+    "address: this gate has no proof for registered tables; upload the records or choose another gate"
 )
-COUNTED = as_message(
-    "address: a population counts this project's records by person, which only the database can; upload the records"
-)
-ALONE = as_message(
-    "role: rows of a registered table are compared with nothing, as nobody reads them unpaid. So data of another role "
-    "cannot be told to be other rows, and stand in another project"
-)
-NO_NAMES = as_message("contributor: this project protects records, so nobody reads who said them; name no column")
+COUNTED = as_message("address: a population counts records per person; upload the records")
+ALONE = as_message("role: registered rows are never compared; put public data into another project")
+NO_NAMES = as_message("contributor: leave it out; this project protects records")
 
 
 def register_table(

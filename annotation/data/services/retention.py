@@ -111,8 +111,8 @@ def set_retention(*, project: Project, actor: str, **days: int | None) -> Retent
     return current
 
 
-def what_is_due(project: Project, *, now: datetime | None = None) -> list[Due]:
-    now = now or timezone.now()
+def what_is_due(project: Project) -> list[Due]:
+    now = timezone.now()
     periods = retention_of(project)
     found = []
     for kind, rule in RULES.items():
@@ -175,6 +175,7 @@ def erase_overdue(*, project: Project, now: datetime | None = None) -> Mapping[s
             Project.objects.select_for_update(no_key=True).get(pk=project.pk)
             if number := rule.erase(project, now - days * DAY):
                 gone[kind] = number
+                forgetting.delete_unused_spans(project)
                 forgetting.void_exports(project)
     if gone:
         Action.objects.create(project=project, actor="", route="retention", target=gone)

@@ -50,12 +50,10 @@ SETS_KEPT = 4
 # Read by who brought them alone, where a gate stands before everybody else.
 PRIVATE_ROLES = (DatasetRole.POOL, DatasetRole.CHARGED_START)
 UNREAD = as_message(
-    "role: somebody else brought private rows to this project. What is brought beside them is compared with them, and "
-    "the outcome would tell of rows that you may not read. Whoever brought them can upload this file; or begin a "
-    "project with the public files"
+    "role: comparing this file with another person's private rows could reveal them; that person can upload it"
 )
-HIDDEN = as_message("Nothing was stored; whoever uploaded the file is told why.")
-RULE = as_message("a row is private or public, for training or for testing, and never two of these")
+HIDDEN = as_message("Nothing was stored; the uploader sees the reason.")
+RULE = as_message("a row is private or public, and for training or testing, never both")
 
 
 class ComparedRows:
@@ -100,9 +98,8 @@ def _values(batch: RowBatch) -> Any:
 def iter_shared(
     *, project: Project, public: Iterable[RowBatch], pool: Iterable[RowBatch], most_rows: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield rows of a pool that a public file holds, too, both not stored yet, each with its number from 1.
-
-    Of a long pool the first rows are compared.
+    """Yield rows that a pool and a public file hold, not stored yet, numbered from 1; of a long pool the first are
+    compared.
     """
     digests = _digests_by(project)
     known = known_digests([digests(_values(batch)) for batch in public if batch.count])
@@ -208,8 +205,7 @@ def _overlap(dataset: Dataset, comparison: ComparedRows, other: Dataset, first: 
 def _words(dataset: Dataset, comparison: ComparedRows, overlapping: Sequence[Dataset]) -> str:
     """Say that rows are shared and which ones they are; who brought the file may read both sides."""
     return as_message(
-        "Nothing was stored: the file shares rows with the {word_role}; {reason}. Leave them out. The first, counted "
-        "without bad ones: {rows}.",
+        "Nothing was stored: the file shares rows with the {word_role}; {reason}. Leave them out. First rows: {rows}.",
         word_role=DatasetRole(overlapping[0].role).label,
         reason=RULE,
         rows=", ".join(map(str, _shared_rows(dataset, comparison, overlapping))),

@@ -37,11 +37,11 @@ from annotation.models.database import copied_into
 from annotation.work.services import jobs
 from dpal.reading.json_lines import NO_FIELD, NOT_AN_OBJECT
 from dpal.reading.rows import BadRow, Layout, RawBatch
-from privacy.wording import as_message, as_plural_message
+from privacy.wording import in_english
 
 BAD_ROWS_NAMED = 100
-UNKNOWN_FIELD = as_message("is not a field of this project")
-NO_STREAM = as_message("This project takes uploads; only a stream takes records one by one.")
+UNKNOWN_FIELD = "is not a field of this project"
+NO_STREAM = "Records are posted one by one to streams only; this project takes uploads."
 # Long enough for any sender that tries again; the rows of posts that were examined are of no other use.
 KEYS_KEPT = timedelta(days=7)
 
@@ -106,9 +106,7 @@ def _append(stream: Dataset, post: RecordPost, values: Sequence[Any]) -> None:
     waiting = waiting_posts(stream.project_id).aggregate(first=Min("first_slot"))["first"]
     if waiting is not None and next_slot - waiting > settings.STREAM_BACKLOG_RECORDS:
         raise StreamFull(
-            as_message(
-                "{most:,} records wait to be examined; send these again later.", most=settings.STREAM_BACKLOG_RECORDS
-            )
+            in_english("{most:,} records are waiting; send these again later.", most=settings.STREAM_BACKLOG_RECORDS)
         )
     post.first_slot = next_slot - post.record_count
     post.save(force_insert=True)
@@ -127,12 +125,7 @@ def _refuse_shared(stream: Dataset, values: Sequence[Any]) -> None:
         named = [{"row": place + 1, "field": "", "rule": shared_rows.RULE} for place in places[:BAD_ROWS_NAMED]]
         raise InvalidRecords(
             named,
-            as_plural_message(
-                "{bad} of {n} record stands in other data of the project, so none was stored.",
-                "{bad} of {n} records stand in other data of the project, so none was stored.",
-                bad=len(places),
-                n=len(values),
-            ),
+            in_english("{bad} of {n} records were refused, so none was stored.", bad=len(places), n=len(values)),
         )
 
 
@@ -196,7 +189,7 @@ def _standing(post: RecordPost) -> SlotReceipt | None:
     if earlier is None:
         return None
     if bytes(earlier.body_digest) != post.body_digest:
-        raise IdempotencyKeyReused("This Idempotency-Key was used for other records.")
+        raise IdempotencyKeyReused("This Idempotency-Key was used for another request; use a new one.")
     return SlotReceipt(earlier.record_count, earlier.first_slot, repeated=True)
 
 
@@ -205,7 +198,7 @@ def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
         raise InvalidRecords([], "Send at least one record.")
     if len(records) > settings.STREAM_POST_RECORDS:
         raise InvalidRecords(
-            [], as_message("Send at most {most:,} records at once.", most=settings.STREAM_POST_RECORDS)
+            [], in_english("Send at most {most:,} records at once.", most=settings.STREAM_POST_RECORDS)
         )
     layout = _layout_of(project)
     names = layout.columns()
@@ -221,12 +214,7 @@ def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
         named = [{"row": fault.line, "field": fault.column, "rule": fault.reason} for fault in bad[:BAD_ROWS_NAMED]]
         raise InvalidRecords(
             named,
-            as_plural_message(
-                "{bad} of {n} record cannot be read, so none was stored.",
-                "{bad} of {n} records cannot be read, so none was stored.",
-                bad=len(bad),
-                n=len(records),
-            ),
+            in_english("{bad} of {n} records were refused, so none was stored.", bad=len(bad), n=len(records)),
         )
     return list((checked.texts if layout.text else checked.payloads) or [])
 

@@ -16,7 +16,7 @@ from annotation.models import Arrival, BadRows, DatasetRole, Project
 from annotation.work.services import interruptions
 from dpal.reading.rows import FirstRows, Layout
 from privacy.ledger.models import EntryKind, LedgerEntry
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 FOLDER = "datasets"
 DRAFTS = "drafts"
@@ -24,13 +24,13 @@ DRAFTS = "drafts"
 
 def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
     if role not in DatasetRole.values:
-        raise InvalidUpload(as_message("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
+        raise InvalidUpload(in_english("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
     if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
-        raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
+        raise InvalidUpload("role: post private records of a stream over the REST interface")
     if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
         raise InvalidUpload(as_message("role: {reason}", reason=rule))
     if bad_rows not in BadRows.values:
-        raise InvalidUpload(as_message("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
+        raise InvalidUpload(in_english("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
     if size > settings.UPLOAD_MAX_BYTES:
         raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
 
@@ -60,7 +60,7 @@ def _refusing_without_room() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in interruptions.NO_SPACE:
-            raise StorageFull("There is no room for this file. Nothing was kept; tell the administrator.") from error
+            raise StorageFull("The disk is full. Nothing was stored; tell your administrator.") from error
         raise
 
 
@@ -68,7 +68,7 @@ def broken_start_rule(project: Project) -> str:
     if project.arrival != Arrival.STREAM:
         return ""
     if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
-        return as_message("the stream has begun; public examples start only what has learned nothing yet")
+        return as_message("the stream has begun; public examples must come before its first record")
     return ""
 
 

@@ -48,11 +48,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--skip-rows", type=int, default=0, metavar="N", help="rows before the names of the columns"
         )
+        parser.add_argument("--ragged-rows", action="store_true", help="fill short rows, cut long ones")
         parser.add_argument(
             "--value", action="append", default=[], metavar="LABEL=CLASS", help="what a label of the file means"
         )
         parser.add_argument("--decimal", choices=[".", ","], help="between whole and fraction of a number in a text")
         parser.add_argument("--missing", action="append", metavar="TEXT", help="it says that a value is missing")
+        parser.add_argument(
+            "--one-hot", action="append", metavar="NAME", help="a column of 0 and 1 called like a class"
+        )
+        parser.add_argument("--separator", help="one character between several labels in a cell; | unless given")
         parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
         parser.add_argument("--encoding", choices=list(Encoding), help="of a text file, where its mark does not say it")
         parser.add_argument("--sheet", metavar="NAME", help="of a workbook; without it the first that shows")
@@ -96,7 +101,8 @@ class Command(BaseCommand):
 
 def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
     mapping = {key: options[f"{key}_column"] for key in ("text", "label", "contributor", "pixels", "id")}
-    mapping |= {key: options[key] for key in ("answers", "annotator", "encoding", "sheet", "decimal", "missing")}
+    others = ("answers", "annotator", "encoding", "sheet", "decimal", "missing", "one_hot", "separator", "ragged_rows")
+    mapping |= {key: options[key] for key in others}
     mapping = {key: name for key, name in mapping.items() if name}
     if options["feature_column"]:
         pairs = [pair.partition("=") for pair in options["feature_column"]]

@@ -4,7 +4,7 @@ ALTER TABLE annotation_project ADD CONSTRAINT annotation_project_classes CHECK (
 );
 
 -- Once people were asked with them or something was paid for, classes are never another and never in another place: a
--- stored answer is a place. Further ones may come behind where answers are neither randomised among a declared number of
+-- stored answer is a place. One may have another name if the earlier one is noted. Further ones may come behind where answers are neither randomised among a declared number of
 -- them nor steps of a scale, and where no stream has paid for its learner.
 CREATE FUNCTION annotation_check_classes() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -19,13 +19,16 @@ BEGIN
     ) THEN
         RETURN NEW;
     END IF;
-    IF OLD.oracle <> 'trusted' OR OLD.arrival <> 'pool' OR asked IS NULL OR asked NOT IN ('choose', 'several') THEN
+    IF jsonb_array_length(OLD.classes) <> jsonb_array_length(NEW.classes) AND (
+        OLD.oracle <> 'trusted' OR OLD.arrival <> 'pool' OR asked IS NULL OR asked NOT IN ('choose', 'several', 'spans')
+    ) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
             MESSAGE = 'the number of classes never changes after the first charge or question: it is what has a proof';
     END IF;
     IF EXISTS (
         SELECT FROM jsonb_array_elements(OLD.classes) WITH ORDINALITY AS was (name, place)
-        WHERE was.name IS DISTINCT FROM NEW.classes -> (was.place::int - 1)
+        WHERE coalesce(NEW.renamed_classes -> (was.name #>> '{}'), was.name)
+            IS DISTINCT FROM NEW.classes -> (was.place::int - 1)
     ) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
             MESSAGE = 'the place of a class never changes after the first charge or question: further ones come behind';
@@ -39,6 +42,14 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+
+-- An earlier name is none that a class has now, and stands for one that is there.
+ALTER TABLE annotation_project ADD CONSTRAINT annotation_project_renamed CHECK (
+    CASE WHEN jsonb_typeof(renamed_classes) = 'object' THEN
+        NOT jsonb_path_exists(renamed_classes, '$.keyvalue() ? (@.key == $now[*] || !(@.value == $now[*]))',
+            jsonb_build_object('now', classes))
+    ELSE false END
+);
 
 CREATE TRIGGER annotation_project_classes_stay BEFORE UPDATE OF classes ON annotation_project
     FOR EACH ROW WHEN (OLD.classes IS DISTINCT FROM NEW.classes) EXECUTE FUNCTION annotation_check_classes();
@@ -74,7 +85,10 @@ BEGIN
     END IF;
     IF EXISTS (
         SELECT FROM jsonb_each(was) AS one (name, said)
-        WHERE NEW.merged_classes -> one.name IS DISTINCT FROM one.said
+        WHERE NEW.merged_classes -> coalesce(NEW.renamed_classes ->> one.name, one.name) IS DISTINCT FROM
+                one.said || jsonb_build_object(
+                    'into', coalesce(NEW.renamed_classes ->> (one.said ->> 'into'), one.said ->> 'into')
+                )
             AND (one.said ->> 'at')::timestamptz <= OLD.labels_used_at
     ) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,

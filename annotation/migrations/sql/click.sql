@@ -70,7 +70,7 @@ END $$;
 -- The answer is one row; `held` is null where nothing is left, `was_chosen` then says that a second click was faster.
 CREATE FUNCTION annotation_claim(
     of_project bigint, to_person bigint, lease uuid, seconds integer, among text, noting boolean, checking boolean,
-    today timestamptz, pace_minutes integer, pace_from integer
+    today timestamptz, pace_minutes integer, pace_from integer, at_place integer
 )
 RETURNS TABLE (
     held annotation_assignment, was_chosen boolean, done_today bigint, an_hour integer, waiting bigint,
@@ -88,7 +88,7 @@ BEGIN
     SELECT * INTO member FROM annotation_membership
     WHERE project_id = of_project AND user_id = to_person AND role = 'annotator';
     UPDATE annotation_assignment SET leased_until = until
-    WHERE annotator_id = to_person AND project_id = of_project AND state = 'leased'
+    WHERE annotator_id = to_person AND project_id = of_project AND state = 'leased' AND place = at_place
     RETURNING * INTO held;
     IF held.id IS NULL AND member.paused_at IS NULL THEN
         -- What was assigned to the person comes before anything else. The scalar subquery is one index probe a row; as
@@ -144,11 +144,11 @@ BEGIN
         END IF;
         -- The slot is taken from what was inserted: where a second click came first, nothing is, and no slot is lost.
         INSERT INTO annotation_assignment AS earlier
-            (id, project_id, query_id, annotator_id, state, leased_until, skip_reason, created_at)
-        SELECT lease, of_project, coalesce(hidden, chosen), to_person, 'leased', until, '', now()
+            (id, project_id, query_id, annotator_id, state, leased_until, skip_reason, place, created_at)
+        SELECT lease, of_project, coalesce(hidden, chosen), to_person, 'leased', until, '', at_place, now()
         WHERE chosen IS NOT NULL
         ON CONFLICT (query_id, annotator_id) DO UPDATE
-            SET state = 'leased', leased_until = excluded.leased_until, finished_at = NULL
+            SET state = 'leased', leased_until = excluded.leased_until, place = excluded.place, finished_at = NULL
             WHERE earlier.state = 'expired'
         RETURNING * INTO held;
         UPDATE annotation_query query

@@ -36,13 +36,8 @@ JUST_NOW: Final = timedelta(minutes=5)
 PORTS: Final = {"http": 80, "https": 443}
 
 NOT_SIGNED: Final = as_message("Prolific did not sign this address. Open the study from Prolific again.")
-UNREADABLE: Final = as_message("What Prolific signed cannot be read. Open the study from Prolific again.")
-NOT_BY_ITS_KEY: Final = as_message(
-    "The address is not signed by a key of Prolific's. Open the study from Prolific again."
-)
-TOO_OLD: Final = as_message("What Prolific signed holds no longer, or not yet. Open the study from Prolific again.")
-OTHER_SITE: Final = as_message("What Prolific signed is for another site than this one.")
-OTHER_IDS: Final = as_message("The address does not say what Prolific signed. Open the study from Prolific again.")
+TOO_OLD: Final = as_message("This address has expired. Open the study from Prolific again.")
+OTHER_SITE: Final = as_message("Prolific signed this for another site.")
 NO_KEYS_YET: Final = as_message("Prolific's keys are not here yet. Load this page again in a minute.")
 
 
@@ -52,15 +47,15 @@ def signing_hindrance(platform: str) -> Message | None:
         return as_message("Only Prolific signs who it sends.")
     # A setting of the add-on that fetches the keys.
     if not getattr(settings, "PROLIFIC_URL", ""):
-        return as_message("No administrator has named the address that Prolific's keys are fetched from.")
+        return as_message("No administrator has set the address of Prolific's keys.")
     return None
 
 
 def believed(*, token: str, sent: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters that Prolific signed.
 
-    An empty parameter may be missing in the token, any other must be signed. `ArrivalRefused` if the token is missing,
-    forged, over, for another site, or about anything else; `ArrivalUnchecked` if its key is not here yet.
+    `ArrivalRefused` if the token is missing, forged, expired or about anything else; `ArrivalUnchecked` if its key is
+    not here yet.
     """
     if not token:
         raise ArrivalRefused(NOT_SIGNED)
@@ -71,9 +66,9 @@ def believed(*, token: str, sent: Mapping[str, str]) -> dict[str, str]:
     found = claim if isinstance(claim, dict) else {}
     signed = {name: value for name in sent if isinstance(value := found.get(name), str) and value}
     if len(signed) < len(sent):
-        raise ArrivalRefused(UNREADABLE)
+        raise ArrivalRefused(NOT_SIGNED)
     if any(value and value != signed[name] for name, value in sent.items()):
-        raise ArrivalRefused(OTHER_IDS)
+        raise ArrivalRefused(NOT_SIGNED)
     return signed
 
 
@@ -108,10 +103,8 @@ def _claims(token: str) -> dict[str, Any]:
         )
     except (jwt.ExpiredSignatureError, jwt.ImmatureSignatureError):
         refusal = TOO_OLD
-    except (jwt.InvalidSignatureError, jwt.InvalidAlgorithmError, jwt.InvalidKeyError, jwt.PyJWKError):
-        refusal = NOT_BY_ITS_KEY
     except jwt.PyJWTError:
-        refusal = UNREADABLE
+        refusal = NOT_SIGNED
     else:
         return claims
     # Without its cause, whose words may repeat what was sent.
@@ -150,7 +143,7 @@ def create_link(
 ) -> tuple[CrowdLink, str]:
     """Make a link, and return it with its token, which is kept nowhere; whoever comes by it is a stranger."""
     if project.oracle != Oracle.CROWD:
-        raise InvalidConfiguration("Only a crowd project is opened to a crowd: this one shows private records.")
+        raise InvalidConfiguration("This project shows private records, so it has no crowd links.")
     if signed and (hindrance := signing_hindrance(platform)):
         raise InvalidConfiguration(hindrance)
     token = token or secrets.token_urlsafe(24)

@@ -55,10 +55,7 @@ def find_invitation(*, secret: str) -> Invitation:
     """Return the live invitation behind a link; a wrong, ended or used one is told apart by nobody."""
     found = live_invitations().select_related("project", "created_by").filter(digest=secret_digest(secret)).first()
     if found is None:
-        raise LinkEnded(
-            "This invitation does not exist or has ended. If you took it already, what it led to is among your "
-            "projects; if not, ask whoever sent it for a new one."
-        )
+        raise LinkEnded("This invitation is unknown or has ended. Ask for a new one.")
     return found
 
 
@@ -73,7 +70,7 @@ def accept_invitation(*, invitation: Invitation, user: User) -> bool:
         if own.first() is not None and _is_in(invitation, user):
             return False
         if not live_invitations().filter(pk=invitation.pk).exists():
-            raise LinkEnded("This invitation has ended. Ask whoever sent it for a new one.")
+            raise LinkEnded("This invitation is unknown or has ended. Ask for a new one.")
         own.update(uses=F("uses") + 1)
         members.add_member(project=invitation.project, user=user, role=invitation.role)
     return True

@@ -35,10 +35,7 @@ def change_limit(
     reason: str,
     actor: User,
 ) -> LimitRequest | None:
-    """Change a limit; where a higher one needs a second manager, ask for it instead and return the request.
-
-    The account of a population has no project and always needs one.
-    """
+    """Change a limit; where a higher one needs a second manager (a population's always), return the request for it."""
     epsilon = epsilon_limit_to_nano(Decimal(repr(epsilon_limit)))
     delta = delta_limit_to_atto(Decimal(repr(delta_limit)))
     account.refresh_from_db()
@@ -65,11 +62,9 @@ def demand_second_manager(*, project: Project) -> None:
         # Whoever gives a group a role at this moment is waited for and then seen.
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if managers.count() < 2:
-            raise LimitRequestRefused("A second manager must be a member first, or nobody could approve anything.")
+            raise LimitRequestRefused("Add a second manager first; otherwise nothing could be approved.")
         if GroupRole.objects.filter(project=project, role=Role.MANAGER).exists():
-            raise LimitRequestRefused(
-                "A group makes managers here, and others say who is in it. Give the role to its people instead."
-            )
+            raise LimitRequestRefused("Managers are appointed one by one here: others decide who is in a group.")
         project.second_manager = True
         project.save(update_fields=["second_manager"])
 
@@ -105,7 +100,7 @@ def approve_request(*, request_id: int, of: Project | BudgetAccount, actor: User
     with transaction.atomic():
         found = _open_request(request_id, of)
         if found.requested_by_id == actor.pk:
-            raise LimitRequestRefused("Another manager has to approve this; you asked for it.")
+            raise LimitRequestRefused("Another manager must approve your request.")
         _decide(found, RequestState.APPROVED, actor)
         found.decided_by = actor
         CHANGES[RequestKind(found.kind)](found)
@@ -140,7 +135,7 @@ def _ask(**fields: object) -> LimitRequest:
             created.save(force_insert=True)
     except IntegrityError as error:
         if "annotation_limitrequest_one" in str(error):
-            raise LimitRequestRefused("Something like this is asked for already and waits for a manager.") from error
+            raise LimitRequestRefused("The same request already waits for a manager.") from error
         raise
     created.refresh_from_db()
     return created
@@ -151,7 +146,7 @@ def _open_request(request_id: int, of: Project | BudgetAccount) -> LimitRequest:
     rows = LimitRequest.objects.select_for_update(of=("self",)).select_related("requested_by", "appointee")
     found = requests_of(of, rows).filter(pk=request_id, state=RequestState.OPEN).first()
     if found is None:
-        raise LimitRequestRefused("This request was decided on, withdrawn, or has expired.")
+        raise LimitRequestRefused("This request was decided, withdrawn or has expired.")
     if isinstance(of, Project):
         found.project = of
     return found

@@ -17,15 +17,9 @@ from annotation.models.people import GroupRole
 from annotation.work.services import history, leases
 from privacy.wording import as_message
 
-ALONE = as_message(
-    "Another manager has to agree to a further manager of this project: give the role to a person on the page People, "
-    "where it waits for that."
-)
+ALONE = as_message("Another manager must approve a new manager: give the role on the page People.")
 
-ONLY_MANAGERS_REVIEW = as_message(
-    "In front of a crowd nobody reviews but managers: who sees what was answered could tell the annotators, who are "
-    "strangers, that answers differ."
-)
+ONLY_MANAGERS_REVIEW = as_message("Crowd projects have no reviewers.")
 
 
 def needs_second(project: Project, role: str) -> bool:
@@ -61,7 +55,7 @@ JOINED, LEFT = "group:joined", "group:left"
 
 def refuse_strangers(people: Iterable[int]) -> None:
     if CrowdParticipant.objects.filter(user__in=people).exists():
-        raise GroupRefused("Whoever came by a crowd platform is a stranger and joins no group.")
+        raise GroupRefused("Crowd workers can only annotate.")
 
 
 def follow_places(*, instance: Any, action: str, reverse: bool, pk_set: set[int] | None, **_signal: Any) -> None:
@@ -102,7 +96,7 @@ def give_role(*, group: Group, project: Project, role: str) -> GroupRole:
     with transaction.atomic():
         # Deleting a project takes the same lock, so no role is given behind its back.
         if Project.objects.select_for_update(no_key=True).get(pk=project.pk).state == ProjectState.DELETED:
-            raise GroupRefused("This project is deleted; what is left of it can only be read.")
+            raise GroupRefused("This project is deleted and read-only.")
         refuse_alone(project=project, role=role)
         refuse_reviewer(project=project, role=role)
         given, _created = GroupRole.objects.get_or_create(group=group, project=project, role=role)
@@ -202,13 +196,13 @@ def refuse_own_way_out(*, given: GroupRole, user: User) -> None:
     if by_this and not direct.exists() and not others.exclude(pk=given.pk).exists():
         raise GroupRefused(
             as_message(
-                "You manage this project by the group {name} alone. Have somebody else do this.", name=given.group.name
+                "You are manager only through the group {name}. Another manager must do this.", name=given.group.name
             )
         )
 
 
-STRANGER = as_message("Whoever came by a crowd platform is a stranger and takes no other role.")
-OWN_WAY_OUT = as_message("You cannot take the manager's role from yourself.")
+STRANGER = as_message("Crowd workers can only annotate.")
+OWN_WAY_OUT = as_message("You cannot remove your own manager role.")
 
 
 def add_member(*, project: Project, user: User, role: str) -> Membership:

@@ -1,6 +1,7 @@
 """Configurations as forms and files: of a project that stands, of a copy, and of one that asks at random beside it."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,19 +94,28 @@ def form_class_of(project: Project) -> type[ChoosingForm]:
 
 def column_line(column: Mapping[str, Any]) -> str:
     name = quoted(column["name"], ":")
+    allowed = "".join(f" or {what}" for what in ("other", "missing") if column.get(what) not in (None, False))
     if "categories" in column:
-        listed = ", ".join(quoted(str(category), ",") for category in column["categories"])
+        listed = ", ".join(_category(str(category)) for category in column["categories"])
         # A category with the word that stands between two bounds is in quotation marks, as the first.
         if " to " in listed and not listed.startswith('"'):
             first, *others = map(str, column["categories"])
-            listed = ", ".join(['"' + first.replace('"', '""') + '"', *(quoted(one, ",") for one in others)])
-        return f"{name}: {listed}"
-    return f"{name}: {column['low']!r} to {column['high']!r}"
+            listed = ", ".join(['"' + first.replace('"', '""') + '"', *map(_category, others)])
+        return f"{name}: {listed}{allowed}"
+    return f"{name}: {column['low']!r} to {column['high']!r}{allowed}"
+
+
+def _category(name: str) -> str:
+    # In quotation marks it does not say what else a cell may hold.
+    if re.fullmatch(r"(.*\s)?or (missing|other)", name):
+        return '"' + name.replace('"', '""') + '"'
+    return quoted(name, ",")
 
 
 FORMAT = "dpal-configuration"
 FORMAT_VERSION = 1
 LARGEST = 1_000_000
+NOT_READ = as_message("A configuration file is JSON in UTF-8 of at most {size} bytes.", size=LARGEST)
 LONGEST_NAME = 120
 # What may quote a record leaves the site in no file.
 INSIDE = frozenset({"guidelines"})
@@ -135,7 +145,7 @@ def copied_draft(project: Project, name: str) -> dict[str, Any]:
 
 def parse_file(raw: bytes) -> ConfigurationFile:
     if len(raw) > LARGEST:
-        raise InvalidConfiguration(as_message("A configuration file has at most {size} bytes.", size=LARGEST))
+        raise InvalidConfiguration(NOT_READ)
     try:
         content = json.loads(raw)
     except json.JSONDecodeError as error:
@@ -144,7 +154,7 @@ def parse_file(raw: bytes) -> ConfigurationFile:
         ) from error
     except (ValueError, RecursionError) as error:
         # Not UTF-8, lists in lists without end, or a number of thousands of digits.
-        raise InvalidConfiguration(as_message("A configuration file is JSON in UTF-8.")) from error
+        raise InvalidConfiguration(NOT_READ) from error
     return read_file(content)
 
 
@@ -152,7 +162,7 @@ def read_file(content: Any) -> ConfigurationFile:
     try:
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
-        raise InvalidConfiguration(as_message("A configuration file is JSON in UTF-8.")) from error
+        raise InvalidConfiguration(NOT_READ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidConfiguration(
             as_message("This is no configuration file: it has no {format}.", format=f'"{FORMAT}"')
@@ -173,6 +183,41 @@ def read_file(content: Any) -> ConfigurationFile:
     return ConfigurationFile(preset, draft)
 
 
+def settings_schema(preset: Preset) -> dict[str, Any]:
+    """Return the JSON schema of the settings of a preset, with its defaults."""
+    form_class = StreamProjectForm if arrival_of(preset) == Arrival.STREAM else PoolProjectForm
+    offered = form_class(preset=preset).fields
+    fields = {name: offered.get(name, field) for name, field in form_class.known_fields().items()}
+    found = {name: _field_schema(name, field) for name, field in fields.items()}
+    for name, default in preset.defaults.items():
+        if name in found and isinstance(default, str | int | float | bool):
+            found[name]["default"] = default
+    return {"type": "object", "additionalProperties": False, "properties": found}
+
+
+def _field_schema(name: str, field: forms.Field) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": "string", "title": str(field.label or name)}
+    # A field of floats is one of integers for Django.
+    kinds = {forms.BooleanField: "boolean", forms.IntegerField: "integer", forms.FloatField: "number"}
+    for kind, json_type in kinds.items():
+        if isinstance(field, kind):
+            found["type"] = json_type
+    if isinstance(field, forms.IntegerField):
+        bounds = {"minimum": field.min_value, "maximum": field.max_value}
+        found |= {key: bound for key, bound in bounds.items() if isinstance(bound, int | float)}
+    if isinstance(field, forms.ChoiceField) and (named := [str(key) for key, _label in field.widget.choices if key]):
+        found["enum"] = named
+    if _fits(name, ["a"]):
+        found |= {"type": ["string", "array"], "items": {"type": "string"}}
+    elif name == "columns":
+        found |= {"type": ["string", "array"], "items": {"type": "object"}}
+    if not field.required:
+        found["type"] = [*([found["type"]] if isinstance(found["type"], str) else found["type"]), "null"]
+        if "enum" in found:
+            found["enum"] = [*found["enum"], None, ""]
+    return found
+
+
 def checked_form(file: ConfigurationFile) -> ChoosingForm:
     form = draft_form(file.preset, file.draft)
     checked(form)
@@ -181,18 +226,14 @@ def checked_form(file: ConfigurationFile) -> ChoosingForm:
 
 def _unknown_parts(content: Mapping[str, Any]) -> Iterator[str]:
     for name in content.keys() - PARTS:
-        yield as_message(
-            "{field}: {reason}", field=name[:100], reason=as_message("No part of a configuration file is called so.")
-        )
+        yield as_message("{field}: {reason}", field=name[:100], reason=as_message("This site has no such setting."))
 
 
 def _wrong_settings(preset: Preset, settings: Mapping[str, Any]) -> Iterator[str]:
     known = (StreamProjectForm if arrival_of(preset) == "stream" else PoolProjectForm).known_names()
     for name, value in settings.items():
         if name not in known:
-            yield as_message(
-                "{field}: {reason}", field=name[:100], reason=as_message("This site has no setting of that name.")
-            )
+            yield as_message("{field}: {reason}", field=name[:100], reason=as_message("This site has no such setting."))
         elif not _fits(name, value):
             yield as_message(
                 "{field}: {reason}", field=name, reason=as_message("Must be a text, a number, true, false or null.")
@@ -211,11 +252,12 @@ def _fits(name: str, value: Any) -> bool:
 def _is_column(column: Mapping[str, Any]) -> bool:
     if not isinstance(column.get("name"), str):
         return False
-    if column.keys() == {"name", "categories"}:
+    named = column.keys() - {"missing", "other"}
+    if named == {"name", "categories"}:
         categories = column["categories"]
         return isinstance(categories, list) and all(isinstance(each, str) for each in categories)
     bounds = (column.get("low"), column.get("high"))
-    return column.keys() == {"name", "low", "high"} and all(isinstance(each, int | float) for each in bounds)
+    return named == {"name", "low", "high"} and all(isinstance(each, int | float) for each in bounds)
 
 
 def _typed(name: str, value: Any) -> Any:

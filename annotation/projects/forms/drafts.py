@@ -12,7 +12,7 @@ from annotation.choices.account_kind import filter_of
 from annotation.choices.cards import ChoiceCards
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.presets import PRESETS, Preset
-from annotation.data.forms import DELIMITERS, ENCODINGS
+from annotation.data.forms import DELIMITERS, ENCODINGS, SEPARATORS
 from annotation.data.readers.detection import DetectedFile
 from annotation.data.services.mappings import MOST_SKIPPED
 from annotation.models import Arrival, DataKind, Oracle
@@ -58,12 +58,12 @@ class FilesForm(forms.Form):
     public = forms.FileField(
         required=False,
         label=_("Public examples with labels"),
-        help_text=_("They give the classes and measure every model. Never put private rows here."),
+        help_text=_("Never put private rows here."),
     )
 
 
 class AnnotatorsForm(forms.Form):
-    """Who labels; each answer is a preset."""
+    """Choice of who labels; each answer is a preset."""
 
     preset = forms.ChoiceField(widget=ChoiceCards, label=_("Who labels?"))
 
@@ -78,15 +78,15 @@ class AnnotatorsForm(forms.Form):
 
 
 class LevelForm(forms.Form):
-    """How much privacy, by name or by exact numbers."""
+    """Level of privacy, by name or by exact numbers."""
 
     level = forms.ChoiceField(
-        choices=[*LEVEL_CHOICES, (OWN_LIMIT, _("exact numbers"))], widget=ChoiceCards, label=_("How much privacy?")
+        choices=[*LEVEL_CHOICES, (OWN_LIMIT, _("Exact numbers"))], widget=ChoiceCards, label=_("How much privacy?")
     )
 
 
 class ReadingForm(forms.Form):
-    """How a file is written, where it was not detected rightly."""
+    """Format of a file, where detection was wrong."""
 
     def __init__(self, *args: Any, detected: DetectedFile, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -96,13 +96,17 @@ class ReadingForm(forms.Form):
             self.fields["has_header"] = forms.BooleanField(required=False, label=_("The first line names the columns"))
         if kind in (Format.CSV, Format.TSV, Format.WORKBOOK):
             self.fields["skip_rows"] = forms.IntegerField(
-                required=False, min_value=0, max_value=MOST_SKIPPED, label=_("Rows to skip before the names of columns")
+                required=False, min_value=0, max_value=MOST_SKIPPED, label=_("Rows to skip before the header")
             )
         if kind is Format.WORKBOOK:
             sheets = [(name, name) for name in detected.shape.sheets]
             self.fields["sheet"] = forms.ChoiceField(choices=sheets, label=_("Sheet of the workbook"))
         if kind in (Format.CSV, Format.TSV, Format.JSON_LINES, Format.TASKS):
             self.fields["encoding"] = forms.ChoiceField(choices=ENCODINGS, required=False, label=_("Encoding"))
+        if "label" in detected.roles.values() and kind is not Format.IMAGES:
+            self.fields["separator"] = forms.ChoiceField(
+                choices=[("", _("as found")), *SEPARATORS], required=False, label=_("Between several labels in a cell")
+            )
 
 
 def offered_presets(data_kind: str | None, *, from_file: bool) -> list[Preset]:

@@ -1,5 +1,6 @@
 """Forms of new projects: every field, and those that the choices made so far use."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,11 +13,11 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices.catalogue import CATALOGUE, offered, parameter_names
 from annotation.choices.form_fields import DeltaField, EpsilonField, field_of, kind_field, named_field
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.choices.label_types.learning import not_learned
+from annotation.choices.label_types.learning import is_learned, not_learned
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.plans import QuestionPlan
 from annotation.choices.policies import PerRound
-from annotation.choices.presets import Preset, broken_rules, epsilon_of_kind
+from annotation.choices.presets import Preset, broken_rules, epsilon_of_kind, fitting_estimator
 from annotation.choices.randomizers import answers_unit
 from annotation.choices.rules import field_defaults
 from annotation.choices.selections import AsksInBlocks, asks_about_all
@@ -35,13 +36,11 @@ from privacy.gate.normalizers import Normalizer, normalize_text
 class ProjectForm(forms.Form):
     """Everything a new project needs; opened from a preset, whose values are the defaults."""
 
-    name = forms.CharField(
-        max_length=120, label=_("Name"), help_text=_("Members see it; the address of the project is made from it.")
-    )
+    name = forms.CharField(max_length=120, label=_("Name"), help_text=_("The project's address is made from it."))
     question = forms.CharField(
         max_length=200,
         label=_("Question"),
-        help_text=_("The one sentence annotators answer, like: What does this person want?"),
+        help_text=_("Such as: What does this person want?"),
     )
     classes = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}), label=_("Classes"), help_text=_("One per line, 2 to 1,000.")
@@ -50,19 +49,18 @@ class ProjectForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         required=False,
         label=_("Guidelines"),
-        help_text=_("Markdown, shown beside each question."),
+        help_text=_("Markdown: # heading, - list, **bold**, `code`, | tables |."),
     )
     data_kind = forms.ChoiceField(
         choices=DataKind.choices,
         label=_("What a record is"),
-        help_text=_("Decides what an upload holds and how a record becomes a vector."),
     )
     columns = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}),
         required=False,
         label=_("Columns"),
         help_text=_(
-            "For tables, one per line: “amount: 0 to 5000” or “country: NO, SE, DK”. Bounds are public promises."
+            "One per line, public: “amount: 0 to 5000” or “country: NO, SE, DK”; add “or missing” or “or other”."
         ),
     )
     image_height = forms.IntegerField(
@@ -70,54 +68,38 @@ class ProjectForm(forms.Form):
         max_value=4096,
         required=False,
         label=_("Image height in pixels"),
-        help_text=_("Images of another size are bad rows of an upload."),
     )
-    image_width = forms.IntegerField(
-        min_value=1, max_value=4096, required=False, label=_("Image width in pixels"), help_text=_("As for the height.")
-    )
+    image_width = forms.IntegerField(min_value=1, max_value=4096, required=False, label=_("Image width in pixels"))
 
-    pool_epsilon = EpsilonField(
-        label=_("Epsilon limit of the pool"), help_text=_("The guarantee: no more than this is ever spent on the pool.")
-    )
-    pool_delta = DeltaField(
-        label=_("Delta limit of the pool"), help_text=_("Keep it well below one in the number of people.")
-    )
+    pool_epsilon = EpsilonField(label=_("Epsilon limit of the pool"))
+    pool_delta = DeltaField(label=_("Delta limit of the pool"), help_text=_("Well below 1 / number of people."))
     labels_epsilon = EpsilonField(
         required=False,
         label=_("Epsilon limit of the answers"),
-        help_text=_(
-            "Protects each single answer, which might have been any other, from those who get a model. Who gave ten "
-            "answers is protected by ten times this."
-        ),
+        help_text=_("Ten answers of one person lose ten times the epsilon of one."),
     )
 
     privacy_unit = forms.ChoiceField(
         choices=PrivacyUnit.choices,
         label=_("Unit of privacy"),
-        help_text=_("What the guarantee hides: one record, or all that one person gave."),
     )
     gate_kind = forms.ChoiceField(
         label=_("Gate"),
-        help_text=_(
-            "On a sample, “k people said this” is literally true; the noisy threshold lets several times as many texts "
-            "pass at the same price."
-        ),
+        help_text=_("The noisy threshold passes several times as many texts."),
     )
-    selection = forms.ChoiceField(
-        label=_("Selection"), help_text=_("How it is decided what annotators are asked about, and what that costs.")
-    )
+    selection = forms.ChoiceField(label=_("Selection"))
     round_size = named_field(QuestionPlan, "round_size")
     overlap = named_field(QuestionPlan, "overlap")
     update_policy = forms.ChoiceField(
         required=False,
         label=_("When a model is trained"),
-        help_text=_("Every training on all labels costs again; when labels double, few trainings do for many labels."),
+        help_text=_("Every training costs again."),
     )
     features = forms.ChoiceField(
         initial=Features.STANDARD,
         required=False,
         label=_("Features"),
-        help_text=_("Declared rules and a public encoder cost nothing; directions found in the pool are paid for."),
+        help_text=_("Directions found in the pool are paid for."),
     )
     budgets = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
@@ -151,7 +133,8 @@ class ProjectForm(forms.Form):
 
     def offered(self, kind: Kind) -> list[tuple[str, str]]:
         arrival = self.preset.defaults.get("arrival", Arrival.POOL.value)
-        return offered(kind, oracle=self.preset.oracle, arrival=arrival, data_kinds=self.preset.data_kinds)
+        found = offered(kind, oracle=self.preset.oracle, arrival=arrival, data_kinds=self.preset.data_kinds)
+        return [each for each in found if kind != Kind.LABEL_TYPE or is_learned(each[0])]
 
     def offer(self, kind: Kind) -> None:
         choice = self.fields[kind.key]
@@ -212,8 +195,14 @@ class ProjectForm(forms.Form):
 
 
 def _declared_column(number: int, line: str) -> dict[str, Any]:
-    """Read `name: low to high` or `name: a, b, c`; what holds a colon or a comma stands in quotation marks."""
+    """Read `name: low to high` or `name: a, b, c`; what holds a colon or a comma stands in quotation marks.
+
+    `or missing` at its end allows empty cells, `or other` further categories.
+    """
     name, rule = split_name(line)
+    allowed: dict[str, bool] = {}
+    while found := ALLOWED.search(rule):
+        rule, allowed[found[1]] = rule[: found.start()], True
     if not (name and rule):
         raise forms.ValidationError(
             _("Line %(line)d: write “name: low to high” or “name: a, b, c”."), params={"line": number}
@@ -222,8 +211,8 @@ def _declared_column(number: int, line: str) -> dict[str, Any]:
     if not middle or rule.startswith('"'):
         categories = split_quoted(rule)
         if len(set(categories)) != len(categories):
-            raise forms.ValidationError(_("Line %(line)d: a category is named twice."), params={"line": number})
-        return {"name": name, "categories": categories}
+            raise forms.ValidationError(_("Line %(line)d: a name is there twice."), params={"line": number})
+        return {"name": name, "categories": categories, **allowed}
     try:
         bounds = float(low), float(high)
     except ValueError as error:
@@ -232,9 +221,15 @@ def _declared_column(number: int, line: str) -> dict[str, Any]:
         raise forms.ValidationError(
             _("Line %(line)d: the lower bound must be below the upper."), params={"line": number}
         )
-    return {"name": name, "low": bounds[0], "high": bounds[1]}
+    if allowed.keys() - {"missing"}:
+        raise forms.ValidationError(
+            _("Line %(line)d: only categories have others beside them."), params={"line": number}
+        )
+    return {"name": name, "low": bounds[0], "high": bounds[1], **allowed}
 
 
+# What may stand in a cell besides what is declared, at the end of a line.
+ALLOWED = re.compile(r",?\s+or (missing|other)$")
 # Of these a project may choose one or none.
 OPTIONAL_KINDS = (Kind.RANDOMIZER, Kind.SUGGESTIONS, Kind.MACHINE)
 # What managers say of these, on pages of their own, changes no guarantee; a new project may say it at once.
@@ -382,19 +377,17 @@ class PoolProjectForm(ChoosingForm):
         required=False,
         initial=ChooseOne.name,
         label=_("What is asked about a record"),
-        help_text=_("A class, or a step of a scale; the classes are its steps then, from lowest to highest."),
     )
     estimator = forms.ChoiceField(
         label=_("Model"),
-        help_text=_(
-            "All of them add noise; what a training costs is the same, how good its model is differs. Logistic "
-            "regression and SVMs give each of three classes or more a share of epsilon, and learn little of many."
-        ),
+        help_text=_("Logistic regression and SVMs learn little with many classes."),
     )
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
         defaults = field_defaults()
         kwargs["initial"] = {**defaults, **preset.defaults, **(kwargs.get("initial") or {})}
+        if kwargs["initial"]["estimator"] == preset.defaults["estimator"]:
+            kwargs["initial"]["estimator"] = fitting_estimator(preset, kwargs["initial"])
         super().__init__(*args, preset=preset, **kwargs)
         self.offer(Kind.ESTIMATOR)
         self.offer(Kind.LABEL_TYPE)
@@ -455,7 +448,7 @@ class StreamProjectForm(ChoosingForm):
     estimator = forms.ChoiceField(
         required=False,
         label=_("Model"),
-        help_text=_("Sums learn many classes from all answers so far; steps need no delta."),
+        help_text=_("Sums learn from all answers so far; steps need no delta."),
     )
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:

@@ -36,8 +36,9 @@ def setting_value(setting: str, value: Any) -> str:
         return gettext("yes") if value else gettext("no")
     if isinstance(value, list):
         return ", ".join(str(item["name"] if isinstance(item, dict) else item) for item in value)
-    if setting == "merged_classes":
-        return ", ".join(f"{name} → {into}" for name, into in merged_names(value).items())
+    if setting in ("merged_classes", "renamed_classes"):
+        named = merged_names(value) if setting == "merged_classes" else value
+        return ", ".join(f"{name} → {now}" for name, now in named.items())
     if setting.endswith("_id"):
         return f"#{value}"
     if setting in IN_PERCENT:
@@ -49,10 +50,10 @@ def setting_value(setting: str, value: Any) -> str:
 
 
 class SettingsForm(forms.Form):
-    """What touches no guarantee; limits, labelling and quality have pages of their own."""
+    """Settings that touch no guarantee; limits, labelling and quality have pages of their own."""
 
     name = forms.CharField(max_length=120, label=_("Name"))
-    question = forms.CharField(max_length=200, label=_("Question"), help_text=_("The one sentence annotators answer."))
+    question = forms.CharField(max_length=200, label=_("Question"))
     lease_seconds = named_field(QuestionPlan, "lease_seconds")
 
     def __init__(self, data: Any = None, *, project: Project) -> None:
@@ -63,17 +64,18 @@ class SettingsForm(forms.Form):
 FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, QualityForm)
 # Settings that buttons change, or that follow from others.
 WITHOUT_FIELD: Final = {
-    "oracle": gettext_lazy("Who answers"),
-    "arrival": gettext_lazy("How records arrive"),
+    "oracle": gettext_lazy("Who labels?"),
+    "arrival": gettext_lazy("How records come"),
     "state": gettext_lazy("State"),
     "slug": gettext_lazy("Short name of the project"),
     "preset": gettext_lazy("Preset"),
-    "pool_account_id": gettext_lazy("Account of the pool"),
-    "labels_account_id": gettext_lazy("Account of the answers"),
+    "pool_account_id": gettext_lazy("Pool account"),
+    "labels_account_id": gettext_lazy("Answers account"),
     "configuration_id": gettext_lazy("Version of the configuration"),
     "compared_with_id": gettext_lazy("Random choice beside it"),
     "guidelines_version": gettext_lazy("Version of the guidelines"),
     "merged_classes": gettext_lazy("Merged classes"),
+    "renamed_classes": gettext_lazy("Renamed classes"),
     "second_manager": gettext_lazy("A second manager decides about higher limits"),
     "windows_ahead": gettext_lazy("Windows that may wait for answers"),
     "created_at": gettext_lazy("Opened on"),
@@ -95,13 +97,11 @@ class KindForm(forms.Form):
     oracle = forms.ChoiceField(choices=Oracle.choices, widget=ChoiceCards, label=_("Who answers"))
     arrival = forms.ChoiceField(choices=Arrival.choices, widget=ChoiceCards, label=_("How records come"))
     privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, widget=ChoiceCards, label=_("Unit of privacy"))
-    preset = forms.ChoiceField(
-        required=False, label=_("Preset"), help_text=_("Whose values the other settings take where they cannot stay.")
-    )
+    preset = forms.ChoiceField(required=False, label=_("Preset"))
     labels_epsilon = EpsilonField(
         required=False,
         label=_("Epsilon limit of the answers"),
-        help_text=_("For a crowd: protects each single answer, not all of one person's together. Empty: the preset's."),
+        help_text=_("Crowd only. Empty: the preset's value."),
     )
 
     def __init__(self, data: Any = None, *, project: Project) -> None:
@@ -111,7 +111,7 @@ class KindForm(forms.Form):
         presets = [(preset.key, gettext(preset.title)) for preset in PRESETS.values()]
         choice = self.fields["preset"]
         assert isinstance(choice, forms.ChoiceField)
-        choice.choices = [("", gettext("the present one, or the first that fits")), *presets]
+        choice.choices = [("", gettext("the current one, or the first that fits")), *presets]
         if project.labels_account_id is not None:
             del self.fields["labels_epsilon"]
 
@@ -190,19 +190,17 @@ class FurtherClassForm(BlamedForm):
     name = forms.CharField(
         max_length=LONGEST_CLASS,
         label=_("Name"),
-        help_text=_("Annotators see it from their next question on. It stands in every model released from now on."),
     )
     words = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         label=_("What belongs to it"),
-        help_text=_("A sentence or an example phrase a line, written without looking at the records."),
+        help_text=_("One sentence or example per line, written without reading the records."),
     )
     group = forms.CharField(
         required=False,
         max_length=LONGEST_GROUP,
         label=_("Group"),
-        help_text=_("The heading it stands under; one that no class has yet is a new one."),
     )
     colour = forms.ChoiceField(
         required=False,
@@ -210,11 +208,8 @@ class FurtherClassForm(BlamedForm):
         label=_("Colour"),
     )
     known_beforehand = forms.BooleanField(
-        label=_("I know of this class without having seen it in the records"),
-        help_text=_(
-            "Names of classes are public: engineers read them at once, and everybody who gets a model. A class that "
-            "was found in somebody's record would tell of it."
-        ),
+        label=_("I know this name without having read the records"),
+        help_text=_("Class names are public: add only names known without reading the records."),
     )
 
     def __init__(self, data: Any = None, *, project: Project) -> None:
@@ -228,15 +223,26 @@ class FurtherClassForm(BlamedForm):
         return FurtherClass(typed["name"], words, typed["group"], typed["colour"])
 
 
+class RenameForm(BlamedForm):
+    name = forms.ChoiceField(label=_("Class"))
+    to = forms.CharField(max_length=LONGEST_CLASS, label=_("New name"))
+    known_beforehand = forms.BooleanField(
+        label=_("I know this name without having read the records"),
+        help_text=_("Class names are public: add only names known without reading the records."),
+    )
+
+    def __init__(self, data: Any = None, *, project: Project) -> None:
+        super().__init__(data)
+        choices = [("", _("choose a class")), *((each, class_name(each)) for each in project.classes)]
+        self.fields["name"].choices = choices  # type: ignore[attr-defined]
+
+
 class MergeForm(BlamedForm):
-    name = forms.ChoiceField(label=_("Class"), help_text=_("Annotators are not offered it any more."))
+    name = forms.ChoiceField(label=_("Class"))
     into = forms.ChoiceField(label=_("Counts as"))
     known_beforehand = forms.BooleanField(
-        label=_("I decided this without looking at records and answers"),
-        help_text=_(
-            "Which classes there are is public: engineers read it at once, and everybody who gets a model. A merge "
-            "that was decided by what somebody's record says would tell of it."
-        ),
+        label=_("I decided this without reading records or answers"),
+        help_text=_("Merges are public: decide without looking at records or answers."),
     )
 
     def __init__(self, data: Any = None, *, project: Project) -> None:

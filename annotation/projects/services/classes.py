@@ -1,4 +1,4 @@
-"""A further class for a project that people work in, and a class that counts as another one."""
+"""A further class for a project that people work in, a class that counts as another one, and a class's name."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -7,9 +7,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.choices import services
 from annotation.choices.classes import (
     AT,
     FIELDS,
+    FIXED_ANSWERS,
     INTO,
     NOT_ASKED,
     NOT_BEFOREHAND,
@@ -18,11 +20,16 @@ from annotation.choices.classes import (
     FurtherClass,
     broken_class,
     broken_merge,
+    broken_rename,
     grown_settings,
     growth_hindrance,
     merge_hindrance,
+    renamed_merges,
+    renamed_names,
+    renamed_settings,
     unmerged_classes,
 )
+from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.services import frozen_settings
 from annotation.errors import InvalidConfiguration, refuse_broken
 from annotation.models import Project
@@ -42,7 +49,7 @@ def add_class(*, project: Project, further: FurtherClass, known_beforehand: bool
     with transaction.atomic():
         # Two who add at once add one after the other.
         locked = Project.objects.select_for_update().get(pk=project.pk)
-        broken = broken_class(locked.classes, further)
+        broken = broken_class(locked.classes, locked.renamed_classes, further)
         if rule := hindrance_of(locked):
             broken["name"] = rule
         elif not known_beforehand:
@@ -89,6 +96,29 @@ def take_back_merge(*, project: Project, name: str) -> Project:
             refuse_broken({"name": USED})
         left = {other: one for other, one in locked.merged_classes.items() if other != name}
         return _store_merges(locked, left)
+
+
+def rename_class(
+    *, project: Project, name: str, to: str, known_beforehand: bool, actor: AbstractBaseUser | None
+) -> Project:
+    """Give a class another name: answers keep its number, and what was released keeps the name it was trained with."""
+    name, to = canonical_name(name), canonical_name(to)
+    with transaction.atomic():
+        locked = Project.objects.select_for_update().get(pk=project.pk)
+        broken = broken_rename(locked.classes, locked.renamed_classes, name, to)
+        if not label_type_of(str(locked.question_kind), locked.settings).lists_classes:
+            broken["name"] = FIXED_ANSWERS
+        elif not known_beforehand:
+            broken["known_beforehand"] = NOT_BEFOREHAND
+        refuse_broken(broken)
+        if "classes" in frozen_settings(locked):
+            locked.renamed_classes = renamed_names(locked.renamed_classes, name, to)
+            locked.merged_classes = renamed_merges(locked.merged_classes, name, to)
+        changes = renamed_settings(locked.settings, name, to)
+        changed = services.set_settings(project=locked, changes=changes, actor=actor)
+        locked.save(update_fields=[*changed, "renamed_classes", "merged_classes"])
+        jobs.send_project_changed(locked.pk)
+    return locked
 
 
 def _store_merges(locked: Project, merged: dict[str, dict[str, str]]) -> Project:

@@ -71,13 +71,11 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                 settings,
                 epsilon_limit=settings["labels_epsilon"],
                 actor=actor,
-                reason=as_message("what is declared of the answers changed before the first charge"),
+                reason=as_message("terms changed before the first charge"),
             )
             if labels != locked.labels_account:
                 if charged:
-                    raise ConfigurationFrozen(
-                        "Something was paid for: what was promised of the answers stays as it was promised."
-                    )
+                    raise ConfigurationFrozen("Something was already paid for under this guarantee.")
                 wanted["labels_account"] = labels
             if wanted:
                 locked.save(update_fields=services.set_settings(project=locked, changes=wanted, actor=actor))
@@ -89,7 +87,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                     )
                 jobs.send_project_changed(locked.pk)
     except IntegrityError as error:
-        raise ConfigurationFrozen("Something was paid for under these settings meanwhile, so they stay.") from error
+        raise ConfigurationFrozen("Something was already paid for under this guarantee.") from error
     # After the commit: from now on every claim notes by itself whom it meets.
     if standing["encounter_limit"] is None and locked.encounter_limit is not None:
         queue.note_encounters(locked)
@@ -100,7 +98,9 @@ def _refuse_frozen(project: Project, wanted: Mapping[str, Any]) -> None:
     """Refuse what is fixed by now; classes that people are asked with may get further ones behind them."""
     stuck = frozen_settings(project).keys() & wanted.keys()
     if "classes" in stuck and only_grows(project.classes, wanted["classes"]):
-        refuse_broken({"classes": rule} if (rule := growth_hindrance(project.settings)) else {})
+        taken = project.renamed_classes.keys() & set(wanted["classes"])
+        rule = growth_hindrance(project.settings) or (as_message("This class already exists.") if taken else "")
+        refuse_broken({"classes": rule} if rule else {})
         stuck -= {"classes"}
     if stuck:
         raise ConfigurationFrozen(
@@ -133,9 +133,7 @@ def account_of_terms(project: Project, unit: str, kind: str, actor: AbstractBase
         delta_limit=Fraction(now.delta_limit_atto, ATTO),
         delta_share=DELTA_SHARE if kind == "zcdp" else None,
         actor=actor,
-        reason=as_message("unit of privacy changed before the first charge")
-        if unit != now.unit
-        else as_message("how the account adds up changed before the first charge"),
+        reason=as_message("terms changed before the first charge"),
     )
     populations.follow(opened, like=now, actor=actor)
     return opened

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePath
+from time import monotonic
 from typing import Any, BinaryIO, cast
 from uuid import uuid4
 
@@ -17,12 +18,13 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext
 
 from annotation.budget import charges
-from annotation.choices.catalogue import offered
+from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.choices.label_types.learning import not_learned
 from annotation.choices.label_types.rating import Rate
 from annotation.choices.label_types.several import ChooseSeveral
-from annotation.choices.presets import PRESETS
+from annotation.choices.label_types.spans import MarkSpans
+from annotation.choices.presets import PRESETS, fitting_estimator
+from annotation.choices.rules import ReadsLanguages, features_for
 from annotation.data.readers.detection import DetectedFile, Labels, detect_file, examples_of, labels_of
 from annotation.data.readers.images import FILE_NAME
 from annotation.data.services import datasets, mappings, shared_rows, uploads
@@ -34,10 +36,11 @@ from annotation.projects.services import opening
 from annotation.signals import draft_opened
 from annotation.work.services import jobs
 from dpal.reading.quoting import quoted, split_name
-from dpal.reading.rows import RowBatch
+from dpal.reading.rows import FirstRows, RowBatch
 from privacy.accounting.cost import Cost
-from privacy.choices import Kind
+from privacy.choices import Kind, missing_for
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 KEPT_HOURS = 24
 POOL, PUBLIC = "pool", "public"
@@ -45,23 +48,30 @@ PARTS = {POOL: DatasetRole.POOL, PUBLIC: DatasetRole.PUBLIC_TEST}
 # Larger pictures tell a small model no more.
 IMAGE_SIDE = 32
 MOST_COMPARED = 200_000
+# So long a page waits for the number of rows; of a longer file it knows those counted by then.
+COUNTING_SECONDS = 3.0
 # Of each class from the public file; and no line of words may be longer.
 EXAMPLES_TAKEN = 10
 LONGEST_LINE = 500
 # Kept for people to read, by the names of a mapping.
 OWNERS = ("id", "shown")
 KEYS = {"shown": "metadata"}
+WHICH_CLASS, WHICH_PARTS = _("Which class fits?"), _("Which parts of the text belong to a class?")
+WHICH_CLASSES, WHICH_STEP = _("Which classes fit?"), _("Which step of the scale fits?")
+# Questions by what a file asks; another one is proposed only in place of the first.
+QUESTIONS = {MarkSpans.name: WHICH_PARTS, ChooseSeveral.name: WHICH_CLASSES, Rate.name: WHICH_STEP}
 SUFFIX = re.compile(r"(\.(csv|tsv|txt|jsonl?|ndjson|parquet|xlsx|zip|gz))+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What opening a draft would do: its charge, texts that would pass, rows in both files, and what hinders it."""
+    """Result of opening a draft: its charge, texts that would pass, rows in both files, and what hinders it."""
 
     charge: Cost | None = None
     forecast: UploadForecast | None = None
     shared: int = 0
     problem: str = ""
+    rows: int = 0
 
 
 def start_draft(
@@ -101,7 +111,7 @@ def drop_file(*, draft: OpeningDraft, part: str) -> None:
 def read_anew(*, draft: OpeningDraft, part: str, reading: Mapping[str, Any]) -> None:
     """Read a file another way and detect its columns again."""
     detected = look_at(draft, part, reading)
-    draft.files[part] |= _found(detected)
+    draft.files[part] |= _found(detected) | {"rows": 0}
     _fill_in(draft, part, detected)
     _store(draft)
 
@@ -130,9 +140,10 @@ def assign_columns(*, draft: OpeningDraft, part: str, roles: Mapping[str, str], 
 def can_take_examples(draft: OpeningDraft) -> bool:
     """Say whether the public file has texts with one class each."""
     held = draft.files.get(PUBLIC)
-    if held is None or draft.typed.get("data_kind") != DataKind.TEXT or held.get("separator"):
+    several = held is not None and (held.get("separator") or draft.typed.get("question_kind") == MarkSpans.name)
+    if held is None or draft.typed.get("data_kind") != DataKind.TEXT or several:
         return False
-    return bool(_columns_for("text", held) and _columns_for("label", held))
+    return bool(_columns_for("text", held)) and len(_columns_for("label", held)) == 1
 
 
 def take_examples(*, draft: OpeningDraft) -> None:
@@ -179,7 +190,8 @@ def mapping_of(draft: OpeningDraft, part: str, *, crowd: bool) -> dict[str, Any]
         named = _columns_for(role, held)
         # The label of an image is its folder, and behind a gate nothing of the owner's comes back.
         if named and not (role == "label" and named == [FILE_NAME]) and not (crowd and role in OWNERS):
-            mapping[KEYS.get(role, role)] = named if role == "shown" else named[0]
+            several = role == "label" and len(named) > 1
+            mapping["one_hot" if several else KEYS.get(role, role)] = named if several or role == "shown" else named[0]
     if part == PUBLIC:
         mapping |= {key: held[key] for key in ("values", "separator") if held.get(key)}
     elif held.get("without_public"):
@@ -191,9 +203,27 @@ def rehearse(*, draft: OpeningDraft, values: Mapping[str, Any]) -> Rehearsal:
     """Open the project until the end of this call, ask it about its files, and take all of it back."""
     with opening.rehearsed_project(preset=draft.preset, owner=draft.owner, **values) as project:
         try:
-            return _rehearse(draft, project)
+            found = _rehearse(draft, project)
         except InvalidUpload as error:
             return Rehearsal(problem=str(error))
+    if POOL in draft.files:
+        counted = {"rows": found.rows, "shared": found.shared}
+        if draft.files[POOL] | counted != draft.files[POOL]:
+            draft.files[POOL] |= counted
+            # One that was opened meanwhile needs no count.
+            OpeningDraft.objects.filter(pk=draft.pk).update(files=draft.files)
+    return found
+
+
+def rows_to_come(draft: OpeningDraft) -> int:
+    """Return how many rows of its file a project of experts would have; 0 where nobody counted them.
+
+    Of a crowd never: how many texts pass follows from what is in them, and a stored plan outlives the draft.
+    """
+    held = draft.files.get(POOL, {})
+    if PRESETS[draft.preset].oracle == Oracle.CROWD:
+        return 0
+    return int(held.get("rows", 0)) - (int(held.get("shared", 0)) if held.get("without_public") else 0)
 
 
 def list_shared(*, draft: OpeningDraft, values: Mapping[str, Any]) -> list[tuple[int, str]]:
@@ -293,8 +323,12 @@ def _rehearse(draft: OpeningDraft, project: Project) -> Rehearsal:
     layouts = {part: mappings.layout_of(project, PARTS[part], mapping[part]) for part in draft.files}
     if POOL not in layouts:
         return Rehearsal()
+    rows = int(draft.files[POOL].get("rows", 0))
     with draft.pool.open() as file:
-        uploads.open_upload(file, draft.files[POOL]["name"], layouts[POOL])
+        uploads.open_upload(file, draft.files[POOL]["name"], layouts[POOL], look=FirstRows(1))
+        file.seek(0)
+        rows = rows or _count_rows(_rows(file, draft.files[POOL]["name"], layouts[POOL]))
+        file.seek(0)
         forecast = forecast_upload(
             project=project, file=file, name=draft.files[POOL]["name"], role=PARTS[POOL], mapping=mapping[POOL]
         )
@@ -302,7 +336,16 @@ def _rehearse(draft: OpeningDraft, project: Project) -> Rehearsal:
     if PUBLIC in layouts:
         with draft.pool.open() as pool, draft.public.open() as public:
             shared = sum(1 for _row in _shared(draft, project, layouts, pool, public))
-    return Rehearsal(charges.upload_charge(project, DatasetRole.POOL), forecast, shared)
+    return Rehearsal(charges.upload_charge(project, DatasetRole.POOL), forecast, shared, rows=rows)
+
+
+def _count_rows(batches: Iterable[RowBatch]) -> int:
+    rows, ends_at = 0, monotonic() + COUNTING_SECONDS
+    for batch in batches:
+        rows += batch.count
+        if monotonic() > ends_at:
+            break
+    return rows
 
 
 def _shared(draft: OpeningDraft, project: Project, layouts: Any, pool: Any, public: Any) -> Iterator[tuple[int, Any]]:
@@ -327,15 +370,26 @@ def _fill_in(draft: OpeningDraft, part: str, detected: DetectedFile) -> None:
             draft.preset = "pool-experts"
         title = SUFFIX.sub("", PurePath(draft.files[POOL]["name"]).name)
         typed.setdefault("name", re.sub(r"[_\s]+", " ", title).strip()[:120] or gettext("New project"))
-        typed.setdefault("question", gettext("Which class fits?"))
+        typed.setdefault("question", gettext(WHICH_CLASS))
         if detected.kind == DataKind.IMAGE and any(detected.size):
             height, width = detected.size
             scale = min(1.0, IMAGE_SIDE / max(height, width)) if detected.images else 1.0
             typed |= {"image_height": max(1, round(height * scale)), "image_width": max(1, round(width * scale))}
     if part == PUBLIC:
         _take_labels(draft)
+    _fit_features(draft, detected.language)
     if typed.get("data_kind") == DataKind.TABLE:
         typed["columns"] = _column_lines(draft)
+
+
+def _fit_features(draft: OpeningDraft, language: str) -> None:
+    """Let texts be read by what knows their language; spans are learned by what ships with the site alone."""
+    typed, known = draft.typed, features_for(language)
+    if typed.get("question_kind") == MarkSpans.name:
+        if isinstance(chosen_of(Kind.FEATURES, typed), ReadsLanguages):
+            del typed[Kind.FEATURES.key]
+    elif known and not missing_for(known) and typed.get("data_kind", DataKind.TEXT) == DataKind.TEXT:
+        typed.setdefault(Kind.FEATURES.key, known.name)
 
 
 def _take_labels(draft: OpeningDraft) -> None:
@@ -350,13 +404,16 @@ def _take_labels(draft: OpeningDraft) -> None:
         labels = labels_of(
             cast("BinaryIO", file),
             held["name"],
-            column=columns[0],
+            columns=columns,
             reading=held["reading"],
             shape=shape,
             maximum_bytes=site.UPLOAD_MAX_BYTES,
         )
     held |= {"values": dict(labels.spelled), "counts": list(labels.counts.items()), "separator": labels.separator}
-    draft.typed |= _asked(labels, PRESETS[draft.preset].defaults.get("arrival", Arrival.POOL))
+    found = _asked(labels, PRESETS[draft.preset].defaults.get("arrival", Arrival.POOL))
+    if draft.typed.get("question") == gettext(WHICH_CLASS):
+        draft.typed["question"] = gettext(QUESTIONS.get(found.get("question_kind", ""), WHICH_CLASS))
+    draft.typed |= found
     _fit_model(draft)
 
 
@@ -364,6 +421,8 @@ def _asked(labels: Labels, arrival: str) -> dict[str, Any]:
     found: dict[str, Any] = {"classes": "\n".join(labels.classes)}
     if arrival != Arrival.POOL:
         return found
+    if labels.spans:
+        return found | {"question_kind": MarkSpans.name}
     if labels.most > 1:
         return found | {"question_kind": ChooseSeveral.name, "labels_per_record": labels.most}
     return found | {"question_kind": Rate.name if labels.are_steps else ChooseOne.name}
@@ -372,15 +431,9 @@ def _asked(labels: Labels, arrival: str) -> dict[str, Any]:
 def _fit_model(draft: OpeningDraft) -> None:
     """Let the model be one that learns from what is asked."""
     preset = PRESETS[draft.preset]
-    settings = {**preset.defaults, **draft.typed, "oracle": preset.oracle}
-    if not not_learned(settings):
-        return
-    arrival = str(preset.defaults.get("arrival", Arrival.POOL))
-    found = offered(Kind.ESTIMATOR, oracle=preset.oracle, arrival=arrival, data_kinds=preset.data_kinds)
-    names = [preset.defaults[Kind.ESTIMATOR.key], *(name for name, _label in found)]
-    fitting = [name for name in names if not not_learned({**settings, Kind.ESTIMATOR.key: name})]
-    if fitting:
-        draft.typed[Kind.ESTIMATOR.key] = fitting[0]
+    fitting = fitting_estimator(preset, draft.typed)
+    if fitting != draft.typed.get(Kind.ESTIMATOR.key, preset.defaults[Kind.ESTIMATOR.key]):
+        draft.typed[Kind.ESTIMATOR.key] = fitting
 
 
 def _rename(draft: OpeningDraft, held: dict[str, Any], values: Mapping[str, str]) -> None:

@@ -52,42 +52,25 @@ def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> l
     if (project.oracle, project.arrival, project.preset) == (oracle, arrival, preset):
         return []
     if is_charged(project):
-        return [_("Something was paid for: the guarantee that was given rests on who answers and how records come.")]
+        return [_("Something was already paid for under this guarantee.")]
     found = []
     if GateRun.objects.filter(project=project).exists() or Query.objects.filter(project=project).exists():
-        found.append(_("There are questions: what annotators may see of them was decided for this kind of project."))
+        found.append(_("There are questions of this kind of project."))
     if uploads := _private_uploads(project):
         said = ngettext(
-            "%(n)d upload of records or first examples was read for this kind of project: a stream takes no uploads, "
-            "and a gate counts only what was uploaded for it. Open another project for the other kind.",
-            "%(n)d uploads of records or first examples were read for this kind of project: a stream takes no uploads, "
-            "and a gate counts only what was uploaded for it. Open another project for the other kind.",
+            "%(n)d upload was read for this kind of project. Open another project for the other kind.",
+            "%(n)d uploads were read for this kind of project. Open another project for the other kind.",
             uploads,
         )
         found.append(said % {"n": uploads})
     if oracle == Oracle.CROWD and Record.objects.filter(dataset__project=project, metadata__isnull=False).exists():
-        found.append(
-            _(
-                "An upload keeps ids or columns of its owner, and behind a gate nothing is kept. Open another project "
-                "for the other kind."
-            )
-        )
+        found.append(_("An upload keeps ids or columns, which a gate cannot."))
     if RecordPost.objects.filter(project=project).exists():
-        found.append(_("Records were posted: each has its slot in the stream, which no pool has."))
+        found.append(_("The project holds records of another kind."))
     if oracle == Oracle.CROWD and _somebody_may(project, Role.REVIEWER):
-        found.append(
-            _(
-                "In front of a crowd nobody reviews but managers. Take the reviewers' roles away first and revoke "
-                "their invitations."
-            )
-        )
+        found.append(_("Remove roles, links and invitations of the other kind first."))
     if project.oracle == Oracle.CROWD and oracle != Oracle.CROWD and _lets_strangers_in(project):
-        found.append(
-            _(
-                "The annotators of a crowd are strangers, and experts see the records. Take the annotators' roles "
-                "away first and revoke links and invitations; then let in whom you trust."
-            )
-        )
+        found.append(_("Remove roles, links and invitations of the other kind first."))
     return found
 
 
@@ -113,7 +96,7 @@ def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, A
 
 def broken_by_data(project: Project, wanted: Mapping[str, Any]) -> dict[str, str]:
     if wanted["data_kind"] != project.data_kind and Dataset.objects.filter(project=project, row_count__gt=0).exists():
-        return {"data_kind": _("Records of another kind were read: this kind of project takes none like them.")}
+        return {"data_kind": _("The project holds records of another kind.")}
     return {}
 
 
@@ -169,8 +152,8 @@ def _blame_limits(broken: Mapping[str, str], preset: Preset, limits: Mapping[str
     if cost.epsilon <= limits["pool_epsilon"] and cost.delta <= limits["pool_delta"]:
         return dict(broken)
     rule = as_message(
-        "One upload through the gate of this kind costs epsilon {epsilon:.2g} and delta {delta:.2g}, and the pool's "
-        "limits are {most_epsilon:.2g} and {most_delta:.2g}. Raise them first, then choose this kind again.",
+        "An upload through this gate costs epsilon {epsilon:.2g}, delta {delta:.2g}; the limits are "
+        "{most_epsilon:.2g} and {most_delta:.2g}. Raise them first.",
         epsilon=cost.epsilon,
         delta=cost.delta,
         most_epsilon=limits["pool_epsilon"],
@@ -197,7 +180,7 @@ def change_kind(
                 raise InvalidConfiguration(joined_rules(proposal.broken))
             _store(locked, chosen, proposal.changes, labels_epsilon, actor)
     except IntegrityError as error:
-        raise ConfigurationFrozen("Something came to rest on this kind of project meanwhile, so it stays.") from error
+        raise ConfigurationFrozen("The project holds records of another kind.") from error
     return proposal.changes
 
 

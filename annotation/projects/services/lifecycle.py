@@ -29,6 +29,7 @@ from annotation.models import (
     RecordPost,
     Report,
     Role,
+    SpanSet,
     Survey,
 )
 from annotation.models.exports import Export
@@ -72,7 +73,7 @@ def unarchive_project(*, project: Project) -> Project:
 def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor: str, send: bool = True) -> Deletion:
     """Close a project for good and open the job that erases it; `typed` must be the project's own short name."""
     if typed != project.slug:
-        raise InvalidConfiguration("Type the project's short name as it stands there.")
+        raise InvalidConfiguration("Type the project's short name exactly.")
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         refuse_if_deleted(locked)
@@ -111,6 +112,7 @@ def erase_content(*, project: Project) -> None:
         Consensus.objects.filter(project=project),
         Export.objects.filter(project=project),
         Label.objects.filter(query__project=project),
+        SpanSet.objects.filter(project=project),
         Report.objects.filter(project=project),
         Assignment.objects.filter(project=project),
         Review.objects.filter(project=project),

@@ -17,7 +17,7 @@ from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.policies import PerRound
-from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
+from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind, fitting_estimator
 from annotation.choices.randomizers import answers_unit
 from annotation.data.services import streams
 from annotation.errors import refuse_broken
@@ -63,6 +63,8 @@ def create_project(
     }
     if values["question_kind"] == ChooseSeveral.name:
         values.setdefault("labels_per_record", ChooseSeveral.fitting(len(classes)))
+    if values["estimator"] == chosen.defaults["estimator"]:
+        values["estimator"] = fitting_estimator(chosen, values)
     trained = chosen_of(Kind.ESTIMATOR, values)
     if trained is not None and "training_delta" not in {*settings, *(each.name for each in trained.parameters())}:
         # Whoever chooses one without a delta gives that of the preset's estimator up.

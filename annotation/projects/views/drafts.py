@@ -19,6 +19,7 @@ from annotation.budget.forms import MembershipForm
 from annotation.budget.spending import table_csv
 from annotation.choices.form_fields import lines_in_file
 from annotation.choices.presets import PRESETS
+from annotation.choices.rules import features_for
 from annotation.data.forms import ENCODINGS
 from annotation.data.readers.detection import DetectedFile, language_of
 from annotation.errors import AnnotationError, DraftGone, InvalidUpload
@@ -30,6 +31,7 @@ from annotation.projects.forms import drafts as pages
 from annotation.projects.forms.opening import ChoosingForm
 from annotation.projects.services import drafts
 from annotation.wording import localized
+from privacy.choices import Kind, missing_for
 
 # The sentence network and the table made from it were trained on English texts.
 ENCODED_LANGUAGE = "en"
@@ -95,7 +97,7 @@ def _change(request: HttpRequest, draft: OpeningDraft) -> HttpResponse:
     if problems:
         return _page(request, draft, problems=problems)
     if "open" in request.POST:
-        messages.info(request, _("These are the settings of your choices. Nothing is opened yet."))
+        messages.info(request, _("Nothing is opened yet."))
     return redirect("annotation:opening", draft.pk)
 
 
@@ -105,7 +107,7 @@ def _open(request: HttpRequest, draft: OpeningDraft) -> HttpResponse:
     problems = []
     complete = form.is_valid() and membership.is_valid()
     if complete and not _is_agreed(request, draft, form):
-        problems.append(_("Opening is charged, at the price on the button. Nothing is opened yet."))
+        problems.append(_("This is charged; the price is on the button."))
     elif complete:
         values = form.project_values() | membership.cleaned_data
         try:
@@ -231,8 +233,11 @@ def _page(
     rehearsal = drafts.rehearse(draft=draft, values=form.project_values()) if complete and draft.files else None
     unit = str(form.data.get("privacy_unit") or "")
     level = pages.LevelForm(initial={"level": pages.level_of(form.data.get("pool_epsilon"))})
-    words.say_consequences(level, delta=form.cleaned_data.get("pool_delta") or 0.0)
+    epsilon = form.cleaned_data.get("pool_epsilon")
+    own = (pages.OWN_LIMIT, epsilon) if epsilon and level.initial["level"] == pages.OWN_LIMIT else None
+    words.say_consequences(level, delta=form.cleaned_data.get("pool_delta") or 0.0, own=own)
     named = {*pages.DATA, *pages.TASK, *pages.EXACT}
+    of_texts = form.data.get("data_kind", DataKind.TEXT) == DataKind.TEXT
     context: dict[str, Any] = {
         "draft": draft,
         "preset": preset,
@@ -241,7 +246,8 @@ def _page(
         "annotators": pages.AnnotatorsForm(initial={"preset": preset.key}, offered=_offered(draft)),
         "form": form,
         "data_fields": form.group(pages.DATA),
-        "task_fields": form.group(pages.TASK),
+        "task_fields": [field for field in form.group(pages.TASK) if of_texts or field.name != "class_descriptions"],
+        "of_texts": of_texts,
         "exact_fields": form.group(pages.EXACT),
         "advanced_fields": [form[name] for name in form.fields if name not in named],
         "level": level,
@@ -251,22 +257,28 @@ def _page(
         "agreed": charges.token_of(rehearsal.charge) if rehearsal and rehearsal.charge else "",
         "problems": [*(problems or []), *([localized(rehearsal.problem)] if rehearsal and rehearsal.problem else [])],
         "complete": complete,
-        "other_language": _other_language(draft),
+        **_other_language(draft),
         "can_take_examples": drafts.can_take_examples(draft),
     }
     status = 422 if wrong or problems else 200
     return render(request, "annotation/projects/opening.html", context, status=status)
 
 
-def _other_language(draft: OpeningDraft) -> str:
-    """Return the name of the language of the texts or the words where the encoder does not know it."""
+def _other_language(draft: OpeningDraft) -> dict[str, Any]:
+    """Name the language of the texts or the words if it is not English, and say whether the chosen encoder knows it."""
     if draft.typed.get("data_kind", DataKind.TEXT) != DataKind.TEXT:
-        return ""
+        return {}
     lines = str(draft.typed.get("class_descriptions", "")).splitlines()
     said = language_of([line.partition(":")[2] for line in lines])
     found = [*(drafts.look_at(draft, part).language for part in draft.files), said]
     other = next((code for code in found if code not in ("", ENCODED_LANGUAGE)), "")
-    return _(get_language_info(other)["name"]) if other else ""
+    if not other:
+        return {}
+    state, known = "", features_for(other)
+    if known:
+        chosen = draft.typed.get(Kind.FEATURES.key) == known.name
+        state = "missing" if missing_for(known) else "chosen" if chosen else "offered"
+    return {"other_language": _(get_language_info(other)["name"]), "reads_language": state}
 
 
 def _part(draft: OpeningDraft, part: str, form: ChoosingForm) -> dict[str, Any]:

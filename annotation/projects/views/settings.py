@@ -40,6 +40,7 @@ from annotation.projects.forms.settings import (
     FurtherClassForm,
     KindForm,
     MergeForm,
+    RenameForm,
     SettingsForm,
     kind_of,
     setting_changes,
@@ -102,7 +103,7 @@ def configuration(request: HttpRequest, slug: str) -> HttpResponse:
     new = {field.name for field in shown_fields(form)} - sent if request.method == "POST" else set()
     errors = [] if new or request.method != "POST" else _store(request, project, form, frozen)
     if errors is None:
-        messages.success(request, _("Saved. The change and your name are in the history."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:configuration", slug=slug)
     fields = shown_fields(form)
     context = {
@@ -159,7 +160,7 @@ def copy(request: HttpRequest, slug: str) -> HttpResponse:
     name = _("%(name)s, copy") % {"name": project.name}
     typed = copied_draft(project, name)
     draft = drafts.start_draft(owner=person_of(request), preset=project.preset, typed=typed)
-    messages.info(request, _("These are the settings of %(name)s. Nothing is opened yet.") % {"name": project.name})
+    messages.info(request, _("Nothing is opened yet."))
     return redirect("annotation:opening", draft.pk)
 
 
@@ -178,7 +179,7 @@ def from_file(request: HttpRequest) -> HttpResponse:
         messages.error(request, localized(str(error)))
         return redirect("annotation:new_project")
     draft = drafts.start_draft(owner=person_of(request), preset=file.preset.key, typed=file.draft)
-    messages.info(request, _("These are the settings of the file. Nothing is opened yet."))
+    messages.info(request, _("Nothing is opened yet."))
     return redirect("annotation:opening", draft.pk)
 
 
@@ -242,7 +243,7 @@ def classes(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     form = FurtherClassForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid() and _added(request, project, form):
-        messages.success(request, _("Added. Annotators see it from their next question on."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:classes", slug=slug)
     rule = project_classes.hindrance_of(project)
     context = {
@@ -256,11 +257,30 @@ def classes(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @login_required
+def rename_class(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    form = RenameForm(request.POST or None, project=project)
+    if request.method == "POST" and form.is_valid() and _renamed(request, project, form):
+        messages.success(request, _("Saved."))
+        return redirect("annotation:classes", slug=slug)
+    context = {"project": project, "form": form}
+    return render(request, "annotation/projects/rename_class.html", context, status=422 if form.errors else 200)
+
+
+def _renamed(request: HttpRequest, project: Project, form: RenameForm) -> bool:
+    try:
+        project_classes.rename_class(project=project, **form.cleaned_data, actor=person_of(request))
+    except InvalidConfiguration as error:
+        form.blame(error)
+    return not form.errors
+
+
+@login_required
 def merge_class(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     form = MergeForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid() and _merged(project, form):
-        messages.success(request, _("Merged. It is not offered any more, and its answers count as the other."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:classes", slug=slug)
     rule = project_classes.merge_hindrance_of(project)
     context = {"project": project, "form": form, "hindrance": localized(rule) if rule else ""}
@@ -272,7 +292,7 @@ def merge_class(request: HttpRequest, slug: str) -> HttpResponse:
 def take_back_merge(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     project_classes.take_back_merge(project=project, name=request.POST.get("name", ""))
-    messages.success(request, _("Taken back: the class counts as itself."))
+    messages.success(request, _("Saved."))
     return redirect("annotation:classes", slug=slug)
 
 

@@ -20,7 +20,9 @@ SLOTS = 32_767
 
 def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: int) -> int:
     if dataset.project_id != project.pk or dataset.role != DatasetRole.PUBLIC_TEST:
-        raise InvalidConfiguration("Checks come from public examples only: private records would be shown unpaid.")
+        raise InvalidConfiguration(
+            "Checks must be public examples: private records would be shown without being paid for."
+        )
     if dataset.state != DatasetState.READY:
         raise InvalidConfiguration("This upload is not read yet.")
     examples = dataset.records.exclude(label=None).order_by("?")

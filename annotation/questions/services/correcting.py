@@ -43,20 +43,20 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
     with transaction.atomic():
         last = selectors.undoable_assignments(user).filter(project=project).first()
         if last is None:
-            raise UndoRefused("There is no answer left to take back: it is over ten minutes old or a training used it.")
+            raise UndoRefused("No answer can be undone: it is over ten minutes old, or a training used it.")
         # Whoever starts a training locks this row first, too, and then the questions it withdraws: what is used
         # cannot move under us, and nobody waits in a circle.
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         access.refuse_if_closed(locked)
         if leases.lock_questions(last)[last.query_id].state == QueryState.WITHDRAWN:
-            raise UndoRefused("The block of this question is closed, so the answer stays.")
+            raise UndoRefused("This answer stays: a training may have used it.")
         current = Assignment.objects.select_for_update(no_key=True).get(pk=last.pk)
         if current.state != AssignmentState.LABELLED:
-            raise UndoRefused("This answer was taken back already.")
+            raise UndoRefused("This was taken back already.")
         consensus = Consensus.objects.filter(query=current.query_id).first()
         is_check = current.query.state == QueryState.GOLD
         if not is_check and not selectors.undoable_assignments(user).filter(pk=current.pk).exists():
-            raise UndoRefused("A training has used this answer, so it stays.")
+            raise UndoRefused("This answer stays: a training may have used it.")
         if consensus is not None and not is_check:
             consensus.delete()
         kept = (QueryState.SET_ASIDE, QueryState.GOLD)
@@ -81,16 +81,16 @@ def undo_skip(*, project: Project, skipped: Assignment) -> Assignment:
         )
         if query.state == QueryState.SET_ASIDE:
             if Report.objects.filter(query=query.pk, kind=ReportKind.SENSITIVE, resolved_at=None).exists():
-                raise UndoRefused("Somebody else flagged this question, too, so a manager decides about it.")
+                raise UndoRefused("Another person flagged this question too, so a manager decides.")
             taken = Assignment.objects.filter(
                 query=query.pk, state__in=(AssignmentState.LABELLED, AssignmentState.LEASED)
             ).count()
             query.state, query.open_slots = QueryState.OPEN, max(0, query.overlap - taken)
             query.save(update_fields=["state", "open_slots"])
         if query.state not in (QueryState.OPEN, QueryState.GOLD):
-            raise UndoRefused("This question is settled meanwhile, so it stays skipped.")
+            raise UndoRefused("This question was settled meanwhile.")
         if not query.open_slots:
-            raise UndoRefused("Somebody else has this question now, so it stays skipped.")
+            raise UndoRefused("Another person has this question now; it stays skipped.")
         leases.end_lease(leases.lease_held_by(current))
         leases.lease_again(current, seconds=project.lease_seconds)
         Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
@@ -99,8 +99,8 @@ def undo_skip(*, project: Project, skipped: Assignment) -> Assignment:
 
 def correct_answer(*, project: Project, user: AbstractBaseUser, query_id: int, choice: int) -> Label:
     """Replace or confirm the person's own answer while no training has used it; consensus is computed again."""
-    refuse_no_answer(project, choice)
     with transaction.atomic():
+        refuse_no_answer(project, choice)
         # Whoever starts a training locks this row first, too, so what is used cannot move under us.
         access.refuse_if_closed(Project.objects.select_for_update(no_key=True).get(pk=project.pk))
         query = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project).first()
@@ -139,11 +139,11 @@ def _agree_anew(project: Project, query: Query) -> None:
 def send_back(*, project: Project, query_ids: Sequence[int], comment: str) -> list[int]:
     """Ask those who answered to look again; return the questions that no training has used yet."""
     if project.oracle == Oracle.CROWD:
-        raise InvalidConfiguration("In front of a crowd nothing is sent back: they would know that answers differ.")
+        raise InvalidConfiguration("Not for crowds: annotators would learn that answers differ.")
     if project.settings.get(Kind.RANDOMIZER.key):
-        raise InvalidConfiguration("Where answers are randomised each is given once, and nobody asks for another.")
+        raise InvalidConfiguration("Randomised answers are given once.")
     if not comment.strip():
-        raise InvalidConfiguration("Say in a comment what to look at again.")
+        raise InvalidConfiguration("Say in the comment what to check.")
     sent: set[int] = set()
     with transaction.atomic():
         access.refuse_if_closed(Project.objects.select_for_update(no_key=True).get(pk=project.pk))

@@ -57,7 +57,7 @@ def set_aside(*, project: Project, query: Query) -> None:
 def set_aside_chosen(*, project: Project, query_ids: Sequence[int]) -> list[int]:
     if project.settings.get(Kind.RANDOMIZER.key):
         # Which questions get a response would follow what was answered, and nobody charged for that.
-        raise InvalidConfiguration("Where answers are randomised questions are set aside by annotators alone.")
+        raise InvalidConfiguration("With randomised answers only annotators can set questions aside.")
     with transaction.atomic():
         chosen = Query.objects.select_for_update(no_key=True).filter(
             project=project, pk__in=query_ids, state=QueryState.OPEN
@@ -102,7 +102,7 @@ def leave_out_set_aside(*, project: Project, query_id: int, user: AbstractBaseUs
 def _locked_set_aside(project: Project, query_id: int) -> Query:
     query = Query.objects.select_for_update(no_key=True).get(pk=query_id, project=project)
     if query.state != QueryState.SET_ASIDE:
-        raise InvalidConfiguration("This question is not set aside any more.")
+        raise InvalidConfiguration("This question was settled meanwhile.")
     return query
 
 
@@ -120,7 +120,7 @@ def flag_question(*, assignment: Assignment, kind: ReportKind, comment: str = ""
         query = Query.objects.select_for_update(no_key=True).get(pk=assignment.query_id)
         current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
         if current.state == AssignmentState.LABELLED:
-            raise AlreadyLabelled("You have answered this question before. Undo that answer first.")
+            raise AlreadyLabelled("You answered this question. Undo that answer first.")
         report, _created = Report.objects.get_or_create(
             query=query,
             annotator_id=assignment.annotator_id,
@@ -159,7 +159,7 @@ def comment_on(*, assignment: Assignment, comment: str) -> Report:
         )
         looks.look_at([assignment.project_id])
         if report.comment != words:
-            raise InvalidConfiguration("Your comment on this question still waits for the managers.")
+            raise InvalidConfiguration("Managers have not read your earlier comment yet.")
     return report
 
 
@@ -200,9 +200,9 @@ def plain_message(text: str) -> str:
     if not words:
         raise InvalidConfiguration("Write something first.")
     if len(words) > MAX_COMMENT_LENGTH:
-        raise InvalidConfiguration("A comment has at most 1,000 characters.")
+        raise InvalidConfiguration("A comment is plain text of at most 1,000 characters.")
     if any(category(letter) == "Cc" and letter not in LINE_ENDS for letter in words):
-        raise InvalidConfiguration("A comment is plain text without control characters.")
+        raise InvalidConfiguration("A comment is plain text of at most 1,000 characters.")
     return words
 
 
@@ -210,4 +210,4 @@ def _hold(project: Project, query_id: int) -> None:
     # Whoever forgets a record holds its question, so that no word about it comes in behind.
     held: QuerySet[Query] = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project)
     if not held.filter(emptied=False).exists():
-        raise InvalidConfiguration("This question is asked no more.")
+        raise InvalidConfiguration("This question was settled meanwhile.")

@@ -69,7 +69,7 @@ def _stored(picture: GuidelinePicture, content: bytes) -> GuidelinePicture:
     if GuidelinePicture.objects.filter(project=picture.project).count() >= MOST_PICTURES:
         raise InvalidConfiguration(
             as_message(
-                "Guidelines have at most {most} pictures. Delete one that they do not show any more.",
+                "Guidelines have at most {most} pictures. Delete an unused one.",
                 most=MOST_PICTURES,
             )
         )

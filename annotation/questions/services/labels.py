@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Greatest, Now
 
@@ -18,6 +18,7 @@ from annotation.questions.services import checks as gold
 from annotation.questions.services import flags
 from annotation.work.services import leases
 from annotation.work.services.sending import send_on_commit
+from privacy.ledger.entries import broken_rule
 from privacy.wording import as_message
 
 
@@ -36,8 +37,23 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
     """Store an answer once; `key` names the page that sent it, so that an undone answer stays undone."""
     project = assignment.project
     access.refuse_if_closed(project)
-    refuse_no_answer(project, choice)
+    try:
+        return _submit(assignment, choice, key)
+    except IntegrityError as error:
+        if broken_rule(error) != "annotation_label_within_cap":
+            raise
+        # A lapsed question of somebody who has answered as many others since.
+        raise _no_longer_theirs(assignment) from error
+
+
+def _no_longer_theirs(assignment: Assignment) -> LeaseExpired:
+    return LeaseExpired(as_message("Assignment {pk} is no longer yours.", pk=assignment.pk))
+
+
+def _submit(assignment: Assignment, choice: int, key: UUID | None) -> Label:
+    project = assignment.project
     with transaction.atomic():
+        refuse_no_answer(project, choice)
         label, query = _answer(assignment, choice, key)
         if label is None:
             sent = None if key is None else Label.objects.filter(assignment=assignment, key=key).first()
@@ -46,7 +62,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
                 return _same_label(earlier, choice)
             label, query = _answer(assignment, choice, key)
         if label is None:
-            raise LeaseExpired(as_message("Assignment {pk} is no longer yours.", pk=assignment.pk))
+            raise _no_longer_theirs(assignment)
         if query.state == QueryState.GOLD:
             gold.judge_member(project=project, user_id=assignment.annotator_id)
             return label
@@ -87,11 +103,9 @@ def _reopen(assignment: Assignment) -> Label | None:
     if current.state == AssignmentState.LABELLED:
         return current.labels.get(superseded_at=None)
     if query.state == QueryState.SET_ASIDE:
-        raise LeaseExpired("This question was set aside meanwhile for a manager to look at; nothing was stored.")
+        raise LeaseExpired("This question was set aside meanwhile; your answer was not stored.")
     if query.state not in (QueryState.OPEN, QueryState.GOLD) or query.open_slots == 0:
-        raise LeaseExpired(
-            "The time for this question ran out and somebody else has it now, so your answer was not stored."
-        )
+        raise LeaseExpired("The time ran out and another person has this question; your answer was not stored.")
     leases.end_lease(leases.lease_held_by(assignment))
     leases.lease_again(current, seconds=assignment.project.lease_seconds)
     Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
@@ -100,7 +114,7 @@ def _reopen(assignment: Assignment) -> Label | None:
 
 def _same_label(label: Label, choice: int) -> Label:
     if label.choice != choice:
-        raise AlreadyLabelled("You have answered this question before, with another class. Undo that answer first.")
+        raise AlreadyLabelled("You answered this question. Undo that answer first.")
     return label
 
 
@@ -131,7 +145,7 @@ def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:
         query = Query.objects.select_for_update(no_key=True).get(pk=assignment.query_id)
         current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
         if current.state == AssignmentState.LABELLED:
-            raise AlreadyLabelled("You have answered this question before. Undo that answer first.")
+            raise AlreadyLabelled("You answered this question. Undo that answer first.")
         if current.state == AssignmentState.LEASED:
             Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") + 1)
         if current.state != AssignmentState.SKIPPED:

@@ -16,13 +16,23 @@ from annotation import selectors
 from annotation.budget import label_budget
 from annotation.budget.charges import budget_is_spent
 from annotation.errors import InvalidConfiguration
-from annotation.models import Assignment, Consensus, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Consensus,
+    Membership,
+    Oracle,
+    Project,
+    ProjectState,
+    Query,
+    QueryState,
+    Role,
+)
 from annotation.models.database import Columns, fetch_one
-from annotation.models.questions import FURTHER_ANSWERS
+from annotation.models.questions import FURTHER_ANSWERS, MOST_CLAIMED
 from annotation.questions import work_limits
 from annotation.questions.work_limits import WorkLimit
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.wording import as_plural_message
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
 PRIORITY_PER_ROUND = 10**9
@@ -68,7 +78,7 @@ SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {selectors.RECORD.sql},
     claimed.was_chosen, claimed.done_today, claimed.an_hour, claimed.waiting, claimed.guidelines_seen
 FROM annotation_claim(
     %(project)s, %(user)s, %(id)s, %(seconds)s, %(among)s, %(noting)s, %(checking)s,
-    %(today)s, %(pace_minutes)s, %(pace_from)s
+    %(today)s, %(pace_minutes)s, %(pace_from)s, %(place)s
 ) claimed
 LEFT JOIN annotation_query query ON query.id = (claimed.held).query_id
 LEFT JOIN LATERAL annotation_asked_record(query.record_id) record ON true
@@ -155,15 +165,7 @@ def open_queries(
             cursor.execute(OPEN_RECORDS if trusted else OPEN_CANDIDATES, values)
             opened += cursor.rowcount
         if opened != len(ids):
-            raise InvalidConfiguration(
-                as_plural_message(
-                    "Only {opened} of {n} question may be asked in project {pk}.",
-                    "Only {opened} of {n} questions may be asked in project {pk}.",
-                    opened=opened,
-                    n=len(ids),
-                    pk=project.pk,
-                )
-            )
+            raise InvalidConfiguration(f"Only {opened} of {len(ids)} questions may be asked in project {project.pk}.")
     if opened >= COUNTED_FROM:
         transaction.on_commit(_count_questions, robust=True)
     return opened
@@ -186,21 +188,46 @@ def held_by(user: AbstractBaseUser | AnonymousUser, assignment_id: UUID) -> Assi
     return assignment
 
 
-def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
+def claim_next(*, project: Project, user: AbstractBaseUser, place: int = 0) -> Assignment | None:
     """Return the question the person holds or lease the next; membership is checked by the caller."""
     if project.state != ProjectState.ACTIVE:
         return None
-    limit = work_limits.limit_reached(project, user)
+    limit = work_limits.limit_reached(project, user, place=place)
     if limit is not None and limit not in work_limits.MAY_STILL_BE_ASKED:
         return None
     for _ in range(CLAIM_ATTEMPTS):
-        assignment, somebody_was_faster = _claim(project, user, limit)
+        assignment, somebody_was_faster = _claim(project, user, limit, place)
         if not somebody_was_faster:
             return assignment
     return None
 
 
-def _claim(project: Project, user: AbstractBaseUser, limit: WorkLimit | None) -> tuple[Assignment | None, bool]:
+def claim_several(*, project: Project, user: AbstractBaseUser, most: int) -> list[Assignment]:
+    """Return up to `most` questions in the places of a batch: those the person holds there, and the next for the rest.
+
+    Each is claimed as if the others were answered, so no limit of a person's work is passed by holding many.
+    """
+    places = range(1, min(most, MOST_CLAIMED) + 1)
+    found: list[Assignment] = []
+    with transaction.atomic():
+        # Two batches of one person come one after the other, so that each counts what the other holds.
+        as_annotator = Membership.objects.filter(project=project, user=user.pk, role=Role.ANNOTATOR)
+        list(as_annotator.select_for_update(no_key=True))
+        leased = Assignment.objects.filter(project=project, annotator=user.pk, state=AssignmentState.LEASED)
+        held = set(leased.filter(place__in=places).values_list("place", flat=True))
+        none_left = False
+        for place in places:
+            if none_left and place not in held:
+                continue
+            claimed = claim_next(project=project, user=user, place=place)
+            none_left = none_left or claimed is None
+            found += [] if claimed is None else [claimed]
+    return found
+
+
+def _claim(
+    project: Project, user: AbstractBaseUser, limit: WorkLimit | None, place: int
+) -> tuple[Assignment | None, bool]:
     """Try once; the flag says that a second claim of the same person came in between."""
     crowd = project.oracle == Oracle.CROWD
     among = "any"
@@ -218,6 +245,7 @@ def _claim(project: Project, user: AbstractBaseUser, limit: WorkLimit | None) ->
         "today": selectors.midnight(),
         "pace_minutes": selectors.PACE_MINUTES,
         "pace_from": selectors.PACE_FROM_ANSWERS,
+        "place": place,
     }
     try:
         row = iter(fetch_one(CLAIM, values) or ())
@@ -280,14 +308,7 @@ def open_for_more_answers(*, project: Project, round_number: int, query_ids: Seq
         )
         found = {query.pk: query for query in answered.select_for_update(no_key=True).order_by("pk")}
         if len(found) != len(query_ids):
-            raise InvalidConfiguration(
-                as_plural_message(
-                    "Only {found} of {n} question was answered before.",
-                    "Only {found} of {n} questions were answered before.",
-                    found=len(found),
-                    n=len(query_ids),
-                )
-            )
+            raise InvalidConfiguration(f"Only {len(found)} of {len(query_ids)} questions were answered before.")
         Consensus.objects.filter(query__in=list(found)).delete()
         for rank, query_id in enumerate(query_ids):
             found[query_id].priority = round_number * PRIORITY_PER_ROUND + rank

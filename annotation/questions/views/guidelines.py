@@ -37,8 +37,8 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
         return guidelines_page(request, project, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     if "preview" in request.POST:
         return guidelines_page(request, project, form=form, preview=Guidelines(**form.cleaned_data))
-    saved = written.save_guidelines(project=project, author=person_of(request), **form.cleaned_data)
-    messages.success(request, _("Saved as version %(version)d.") % {"version": saved.version})
+    written.save_guidelines(project=project, author=person_of(request), **form.cleaned_data)
+    messages.success(request, _("Saved."))
     return redirect("annotation:guidelines", slug=slug)
 
 
@@ -96,7 +96,7 @@ def add_guideline_picture(request: HttpRequest, slug: str) -> HttpResponse:
         description=form.cleaned_data["description"],
         by=person_of(request),
     )
-    messages.success(request, _("The picture is kept. Its line stands under it."))
+    messages.success(request, _("Saved."))
     return redirect("annotation:guidelines", slug=slug)
 
 
@@ -106,7 +106,7 @@ def drop_guideline_picture(request: HttpRequest, slug: str, digest: str) -> Http
     project = managed_project(request, slug)
     picture = get_object_or_404(project.guideline_pictures, digest=digest)
     written.delete_guideline_picture(picture=picture)
-    messages.success(request, _("The picture is deleted."))
+    messages.success(request, _("Saved."))
     return redirect("annotation:guidelines", slug=slug)
 
 

@@ -31,11 +31,11 @@ from annotation.gates import receipts
 from annotation.models import Assignment, Project, ReportKind
 from annotation.questions import selectors as answers
 from annotation.questions import work_limits
-from annotation.questions.class_list import is_many
 from annotation.questions.forms import CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.questions.guidelines import guidelines_context
 from annotation.questions.images import held_image
 from annotation.questions.services import correcting, flags, guidelines, labels, queue
+from annotation.questions.services.spans import number_of_answer
 from annotation.questions.views import label_parts
 from annotation.questions.views.guidelines import served_picture
 from annotation.questions.views.labelling import end_of_task
@@ -88,7 +88,7 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
         # What is ticked stays ticked, and what was answered before can still be taken back.
         last = answers.last_done(desk_of(request, project.slug))
         return _next_question(request, project, problem=_first_error(form), last=last, earlier=form.ticked)
-    choice = form.cleaned_data["choice"]
+    choice = number_of_answer(project, assignment.query_id, form.cleaned_data["choice"])
     labels.submit_label(assignment=assignment, choice=choice, key=form.cleaned_data["key"])
     if request.htmx:  # type: ignore[attr-defined]
         return _next_question(request, project, last=answers.answer_name(project, choice))
@@ -123,8 +123,8 @@ def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
         kind = ReportKind(said["kind"])
         flags.flag_question(assignment=assignment, kind=kind, comment=said["comment"])
         if kind == ReportKind.BROKEN:
-            return _("Reported. A manager sees it.")
-        return _("Reported. Nobody is asked about it before a manager has looked.")
+            return _("Sent.")
+        return _("Flagged for a manager.")
 
     return _act(request, assignment_id, FlagForm(request.POST), act)
 
@@ -133,7 +133,7 @@ def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     def act(assignment: Assignment, said: Any) -> str:
         flags.comment_on(assignment=assignment, comment=said["comment"])
-        return _("Your comment is with the managers.")
+        return _("Sent.")
 
     return _act(request, assignment_id, CommentForm(request.POST), act)
 
@@ -185,7 +185,7 @@ def told_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
 def desk_of(request: HttpRequest, slug: str) -> Any:
     project: Any = get_object_or_404(selectors.desks_of(request.user), slug=slug)
     if not project.is_annotator:
-        raise NotMember(_("Only annotators of this project are asked. Its manager can make you one."))
+        raise NotMember(_("Only annotators get questions. A manager of the project can add you."))
     return project
 
 
@@ -231,10 +231,11 @@ def _next_question(
         "project": project,
         "assignment": assignment,
         "question": question,
+        "words": label_parts.words_of(project, question.text),
         "image": ahead,
         "image_source": _image_in_page(ahead),
         "guess": selectors.guess_of(assignment),
-        "suggestion": selectors.suggestion_of(assignment),
+        "suggestion": answers.suggestion_of(assignment, question.text),
         "is_many": parts.is_many,
         "answer": parts.answer,
         "instead": parts.instead,
@@ -305,7 +306,7 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
         if not part and asked.teaches != Teaching.CONFIRMATIONS:
             context |= label_parts.list_of(project, typed=True)
         context["keys_page"] = label_parts.keys_page(asked)
-        context["is_many"] = asked.lists_classes and is_many(project.classes)
+        context["is_many"] = label_parts.is_typed(asked, project.classes)
         context["own_keys"] = asked.lists_classes and bool(project.settings.get("class_keys"))
         context["class_digits"] = label_parts.keys_of_type(asked, answers.answer_names(project))[: len(DIGITS)]
         context["suggests"] = suggests(project.settings) is not None

@@ -10,22 +10,31 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import translation
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation import selectors
 from annotation.choices.classes import NO_LOOK, Look, grouped, keys_of, looks_of
 from annotation.choices.gates import gate_choice, unit_of
-from annotation.choices.label_types.base import DIGITS, LAST_STEP, LabelType, NamesSeveral, OwnKeys, OwnWords
+from annotation.choices.label_types.base import DIGITS, LAST_STEP, LabelType, NamesSeveral, OwnKeys, OwnWords, Teaching
 from annotation.models import Oracle, Project
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms import FLAGS, SKIP_REASONS
-from annotation.questions.selectors import answer_names, counting_places, label_type, places_in
+from annotation.questions.selectors import (
+    answer_names,
+    counting_places,
+    label_type,
+    marks_spans,
+    places_in,
+    spans_of,
+    suggestion_of,
+)
+from dpal.spans.text import MAX_TOKENS, tokens, written
 
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
 ACCEPT = "a"
 # Stand-ins for what differs from click to click, drawn by each process so that no text of a person is taken for one.
-ASSIGNMENT, KEY, TOKEN = (str(uuid4()) for _number in range(3))
+ASSIGNMENT, KEY, TOKEN, MARKS, PROPOSED = (str(uuid4()) for _number in range(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ class Asked:
 
     @property
     def is_many(self) -> bool:
-        return self.kind.lists_classes and is_many(self.answers)
+        return is_typed(self.kind, self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +69,44 @@ class Parts:
     is_many: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that may be marked, with the signs before it."""
+
+    before: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A text as it is marked: its words up to the cut, and the rest."""
+
+    words: tuple[Word, ...]
+    rest: str
+    is_cut: bool
+
+
+def words_of(project: Project, text: str | None) -> Words | None:
+    if text is None or not marks_spans(project):
+        return None
+    places, done, words = tokens(text), 0, []
+    for start, end in places[:MAX_TOKENS]:
+        words.append(Word(text[done:start], text[start:end], start, end))
+        done = end
+    return Words(tuple(words), text[done:], len(places) > MAX_TOKENS)
+
+
+def is_typed(kind: LabelType, names: Sequence[str]) -> bool:
+    """Say whether a class is found by typing: where many are listed, but not as types of spans."""
+    return kind.lists_classes and kind.teaches is not Teaching.SPANS and is_many(names)
+
+
 def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | None, with_list: bool = True) -> Parts:
     project: Project = assignment.project
     language = translation.get_language() or settings.LANGUAGE_CODE
-    suggestion = selectors.suggestion_of(assignment)
+    suggestion = suggestion_of(assignment)
     kind = label_type(project)
     asked = Asked(
         language=language,
@@ -75,12 +118,15 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         oracle=project.oracle,
         told=_told(project),
         has_guess=assignment.query.guess is not None,
-        suggested=None if suggestion is None else suggestion.choice,
-        earlier=None if earlier is None else places_in(project, earlier),
+        suggested=None if suggestion is None or marks_spans(project) else suggestion.choice,
+        earlier=None if earlier is None or marks_spans(project) else places_in(project, earlier),
         with_list=with_list,
     )
     pk = str(assignment.pk)
     answer = _answer(asked).replace(ASSIGNMENT, pk).replace(KEY, str(uuid4()))
+    if marks_spans(project):
+        proposed = "" if suggestion is None else marks_in(project, suggestion.choice)
+        answer = answer.replace(MARKS, escape(marks_in(project, earlier))).replace(PROPOSED, escape(proposed))
     instead = _instead(language).replace(ASSIGNMENT, pk)
     return Parts(
         _with_token(answer, token),
@@ -88,6 +134,19 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         undo_of(project.slug, last=last, token=token),
         asked.is_many,
     )
+
+
+def marks_in(project: Project, choice: int | None) -> str:
+    return written(() if choice is None or not marks_spans(project) else spans_of(project, [choice])[choice])
+
+
+def choices_of(project: Project) -> list[tuple[int, str, str, str, str]]:
+    """Return position, key, shortcut, name and colour of each class."""
+    looks = looks_of(project.settings, project.classes)
+    return [
+        (place, key, key, str(name), look.colour)
+        for place, (key, name, look) in enumerate(zip(keys_of(looks), project.classes, looks, strict=True))
+    ]
 
 
 def _told(project: Project) -> str:
@@ -129,6 +188,8 @@ def _answer(asked: Asked) -> str:
             "assignment_id": UUID(ASSIGNMENT),
             "key": KEY,
             "token": TOKEN,
+            "marks": MARKS,
+            "proposed": PROPOSED,
         }
         return render_to_string("annotation/questions/_label_answer.html", context)
 
@@ -136,9 +197,9 @@ def _answer(asked: Asked) -> str:
 def list_of(project: Project, *, typed: bool) -> dict[str, Any]:
     looks = looks_of(project.settings, project.classes)
     found = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
-    typed = typed and label_type(project).lists_classes
+    typed = typed and is_typed(label_type(project), project.classes)
     classes = found if typed else [replace(one, code="") for one in found]
-    if not (typed and is_many(project.classes)) and not any(one.description_lines for one in classes):
+    if not typed and not any(one.description_lines for one in classes):
         return {}
     into = counting_places(project)
     members = [
@@ -161,12 +222,17 @@ def _keys(asked: Asked) -> list[str]:
 
 
 def keys_of_type(kind: LabelType, names: Sequence[str]) -> list[str]:
-    return kind.keys(names) if isinstance(kind, OwnKeys) else list((DIGITS + LAST_STEP)[: len(names)])
+    """Return the key of each answer: a digit is its own, any other answer has the digit of its place."""
+    if isinstance(kind, OwnKeys):
+        return kind.keys(names)
+    return list(names) if all(name in [*DIGITS] for name in names) else list((DIGITS + LAST_STEP)[: len(names)])
 
 
 def keys_page(kind: LabelType) -> str:
     if isinstance(kind, NamesSeveral):
         return "annotation/choices/_keys_several.html"
+    if kind.teaches is Teaching.SPANS:
+        return "annotation/choices/_keys_spans.html"
     return f"annotation/choices/_keys_{'confirm' if isinstance(kind, OwnWords) else 'choose'}.html"
 
 

@@ -43,7 +43,7 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
     form = LabellingForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
         set_labelling(project=project, actor=person_of(request), **form.cleaned_data)
-        messages.success(request, _("Saved. Annotators notice it at their next question."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:labelling", slug=slug)
     context = {"project": project, "form": form, "waiting": count_for_managers(project)}
     return render(request, "annotation/questions/labelling.html", context, status=422 if form.errors else 200)
@@ -55,7 +55,7 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
     form = LabelBudgetForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
         set_label_budget(project=project, actor=person_of(request), **form.cleaned_data)
-        messages.success(request, _("The annotation budget is changed."))
+        messages.success(request, _("Saved."))
         return redirect("annotation:data", slug=slug)
     context = {
         "project": project,
@@ -129,7 +129,7 @@ def resolve(request: HttpRequest, slug: str, report_id: int) -> HttpResponse:
         flags.resolve_report(project=project, report_id=report.pk, user=person_of(request))
     elif form.is_valid():
         flags.reply(project=project, report_id=report.pk, text=form.cleaned_data["comment"], author=person_of(request))
-        messages.success(request, _("Sent. The annotator sees it on the label page."))
+        messages.success(request, _("Sent."))
     else:
         messages.error(request, str(next(iter(form.errors.values()))[0]))
         note_nothing(request)

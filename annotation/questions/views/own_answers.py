@@ -13,8 +13,9 @@ from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions import selectors as presenters
 from annotation.questions.forms import CommentForm, LabelForm
-from annotation.questions.selectors import names_several, offered_answers, reply_refusal
+from annotation.questions.selectors import marks_spans, names_several, offered_answers, reply_refusal
 from annotation.questions.services import correcting, flags
+from annotation.questions.services.spans import number_of_answer
 from annotation.work.rest import row_id
 
 UNREAD = "unread"
@@ -38,6 +39,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "choices": choices,
         "takes_several": names_several(project),
+        "marks_spans": marks_spans(project),
         "only": UNREAD if unread else "",
         "writes_back": reply_refusal(project) is None,
     }
@@ -51,10 +53,9 @@ def correct_answer(request: HttpRequest, slug: str, query_id: int) -> HttpRespon
     get_object_or_404(Assignment, project=project, query=query_id, annotator=person_of(request))
     form = LabelForm(request.POST, project=project)
     if form.is_valid():
-        correcting.correct_answer(
-            project=project, user=person_of(request), query_id=query_id, choice=form.cleaned_data["choice"]
-        )
-        messages.success(request, _("Stored. This answer counts now."))
+        choice = number_of_answer(project, query_id, form.cleaned_data["choice"])
+        correcting.correct_answer(project=project, user=person_of(request), query_id=query_id, choice=choice)
+        messages.success(request, _("Saved."))
     else:
         messages.error(request, str(next(iter(form.errors.values()))[0]))
     return _back(request, slug)
@@ -71,7 +72,7 @@ def write_back(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         flags.mark_read(assignment=assignment)
     elif form.is_valid():
         flags.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
-        messages.success(request, _("Your comment is with the managers."))
+        messages.success(request, _("Sent."))
     else:
         messages.error(request, str(next(iter(form.errors.values()))[0]))
     return _back(request, slug)

@@ -227,7 +227,9 @@ const finder = (() => {
   }
 
   function typedKey(event) {
-    const digit = DIGITS.indexOf(event.key);
+    // A letter that a layout has among its digits goes on with a name, and begins none.
+    const goesOn = field().value && /^\p{L}$/u.test(event.key);
+    const digit = goesOn ? -1 : DIGITS.indexOf(keys.digit(event) ?? event.key);
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       highlight(marked + (event.key === "ArrowDown" ? 1 : -1));
@@ -304,6 +306,7 @@ const finder = (() => {
   // A letter typed anywhere is the beginning of a class; the commands of the page take Shift then.
   function takes(event) {
     if (!field() || byId("find-part").hidden || event.shiftKey) return false;
+    if (!numbersAreNames && keys.digit(event) !== null) return false;
     const searched = numbersAreNames ? /^[\p{L}\p{N}]$/u : /^\p{L}$/u;
     if (!searched.test(event.key) && event.key !== "/") return false;
     field().focus();

@@ -45,10 +45,10 @@
     if (event.target.closest(WRITING) && !(finder.isIn(event.target) && command)) return;
     if (finder.takes(event)) return;
     if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
-    const key = event.key.toLowerCase();
-    const element = shortcut(key);
+    const names = keys.names(event);
+    const element = names.map(shortcut).find(Boolean);
     if (!element) {
-      if (command && finder.keyed(key)) event.preventDefault();
+      if (command && names.some(finder.keyed)) event.preventDefault();
       return;
     }
     event.preventDefault();
@@ -94,7 +94,10 @@
   }
 
   // Before the new question is painted.
-  document.addEventListener("htmx:afterSwap", () => finder.start());
+  document.addEventListener("htmx:afterSwap", () => {
+    finder.start();
+    spans.start();
+  });
 
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target.id !== "work") return;
@@ -109,6 +112,7 @@
     byId("work").replaceWith(fresh);
     htmx.process(fresh);
     finder.start();
+    spans.start();
     arrived(true);
   }
 

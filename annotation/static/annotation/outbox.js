@@ -1,5 +1,6 @@
 // Answers that could not be sent: kept in this browser until the site has them. Nothing of a record is kept, only the
-// address of the question, the number of the class and the key that makes a second arrival the same answer.
+// address of the question, the number of the class or places of spans, and the key that makes a second arrival the same
+// answer.
 "use strict";
 
 const outbox = (() => {
@@ -46,16 +47,17 @@ const outbox = (() => {
     wait = Math.min(2 * wait, LAST_RETRY_MS);
   }
 
-  // Of several classes a list; of none of them nothing, and the box that says so.
-  function keep(url, { choice, none, key }) {
-    write({ ...read(), [url]: { choice, none, key } });
+  // Of several classes a list; of none of them nothing, and the box that says so; of spans their places and types.
+  function keep(url, { choice, none, spans, key }) {
+    write({ ...read(), [url]: { choice, none, spans, key } });
     later();
   }
 
-  async function post(url, { choice = [], none, key }) {
+  async function post(url, { choice = [], none, spans, key }) {
     const body = new URLSearchParams({ key });
     for (const one of [choice].flat()) body.append("choice", one);
     if (none) body.append("none", none);
+    if (spans) body.append("spans", spans);
     const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value;
     return fetch(url, {
       method: "POST",

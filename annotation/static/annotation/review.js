@@ -9,6 +9,7 @@
     const select = document.querySelector("#decide select");
     // The first option chooses none.
     if (select && place + 1 < select.options.length) select.selectedIndex = place + 1;
+    document.querySelector(`#decide [data-type][data-shortcut="${key}"]`)?.click();
     document.querySelectorAll("#decide [name=choice][type=checkbox]")[place]?.click();
   }
 
@@ -26,8 +27,9 @@
     }
     if (event.target.closest(WRITING)) return;
     if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
-    const key = event.key.toLowerCase();
-    const meant = document.querySelector(`main [data-shortcut="${CSS.escape(key)}"]`);
+    const named = (name) => document.querySelector(`main [data-shortcut="${CSS.escape(name)}"]`);
+    const [key, ...others] = keys.names(event);
+    const meant = [key, ...others].map(named).find(Boolean);
     if (/^\d$/.test(key)) choose(key);
     else if (!meant) return;
     else if (meant.tagName === "SUMMARY") toggle(meant);

@@ -172,9 +172,8 @@ CHARGES_NOTHING = Ending()
 def attempt_at(row: LeasedWork, ending: Ending = CHARGES_NOTHING) -> Iterator[Lease | None]:
     """Take a row for one attempt; yields None when there is nothing to take, or nothing more to try.
 
-    A refusal or a cancellation fails the row with its reason, and so does any other error, which is raised for the log;
-    where the database went away, the row keeps its lapsing lease for the next attempt. The attempt after the last one
-    fails it, too. Whatever another worker has taken over meanwhile is left to that one.
+    A refusal, cancellation or error fails the row; where the database went away it stays for the next attempt. A row
+    that another worker has taken over is left alone.
     """
     if not take_work(row=row):
         yield None
@@ -231,10 +230,7 @@ def _named(row: LeasedWork) -> tuple[str, object, int]:
 
 
 def finish_work(*, row: LeasedWork, **fields: Any) -> None:
-    """Mark the row done, with `fields`, in the caller's transaction; `WorkLost` if another attempt holds it by now.
-
-    This is the last point at which cancelling stops the work: what is done is done.
-    """
+    """Mark the row done, with `fields`, in the caller's transaction; `WorkLost` if another attempt holds it by now."""
     # The update waits for whoever is cancelling at this moment.
     if not _held_rows(row).filter(cancelled_by="").update(**_ended(state=WorkState.DONE, error="", **fields)):
         cancelled_by = _held_rows(row).values_list("cancelled_by", flat=True).first()
@@ -276,11 +272,10 @@ def note_interruption(*, row: LeasedWork, error: str) -> None:
 
 
 def _go_on_after(row: Any) -> None:
-    """Have the clock look at the project of ended work, and send the jobs that waited for its share."""
+    """Have the clock look at the project of ended work, and send what waited for its share."""
     if row.project_id is not None:
         looks.look_at([row.project_id])
-    if isinstance(row, Job):
-        transaction.on_commit(lambda: jobs.send_next(after=row), robust=True)
+    jobs.send_on_commit()
 
 
 def _ended(**fields: Any) -> dict[str, Any]:
@@ -312,11 +307,7 @@ def lease_end() -> "models.ExpressionWrapper[Any]":
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Leave the collector off until the end of the block.
-
-    It runs once for every 700 containers that are made, and each row is several: it would look through all that lives
-    some thousands of times in a large import and find nothing. What counting references frees is freed as ever.
-    """
+    """Switch the garbage collector off in the block: in a large import it would run thousands of times for nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -29,11 +29,7 @@ def depths() -> dict[str, int]:
 
 
 def may_have_lost(rows: int) -> bool:
-    """Say whether fewer heavy tasks wait in the broker than the database knows rows to be worked on.
-
-    Where as many wait, sending them again would only make a long queue longer, on every beat. A broker that does not
-    answer counts as one that lost them.
-    """
+    """Say whether fewer heavy tasks wait in the broker than rows are worked on; also if the broker does not answer."""
     if not rows:
         return False
     waiting = depths()

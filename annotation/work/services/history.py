@@ -33,6 +33,8 @@ UNNOTED: Mapping[str, str] = {
     "annotation:crowd_start": "the participation says when; who it is nobody may know",
     "annotation:crowd_done": "the participation says when it was complete",
     "api:claim_assignment": OF_ANSWERS,
+    "api:claim_batch": OF_ANSWERS,
+    "api:answer_batch": OF_ANSWERS,
     "api:claim_review": "the review says who and until when",
     "api:label_assignment": OF_ANSWERS,
     "api:skip_assignment": OF_ANSWERS,
@@ -43,6 +45,8 @@ UNNOTED: Mapping[str, str] = {
     "api:comment_on_assignment": "the report says who and when",
     "api:mark_comments_read": "the report says who and when",
     "api:post_records": "each post of records has a row of its own, and there may be thousands an hour",
+    "api:draft_project": "what is prepared waits for the person who brought it",
+    "api:discard_draft": "what is prepared waits for the person who brought it",
     "api:predict": "nothing changes",
     "api:preview_kind": "nothing changes",
     "api:openapi-json": "nothing changes",
@@ -102,10 +106,7 @@ def current_actor() -> str:
 
 @contextmanager
 def acting(name: str) -> Iterator[None]:
-    """Let the database know who changes what until the end of the block.
-
-    The name is said again in every transaction and ends with it: behind a pooler the session is somebody else's next.
-    """
+    """Tell the database, transaction by transaction, who changes what until the end of the block."""
     if connection.in_atomic_block:
         _say(connection, name)
     with connection.execute_wrapper(partial(_named, name)):

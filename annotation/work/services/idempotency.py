@@ -27,10 +27,7 @@ class StoredReply:
 
 
 def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callable[[], StoredReply]) -> StoredReply:
-    """Return the answer that was given to this key before, or perform the write and keep its answer with its effects.
-
-    A refusal is not kept: the write did not happen, and may later.
-    """
+    """Return the answer given to this key before, or perform the write and keep its answer; refusals are not kept."""
     digest = hashlib.sha256(f"{user.pk}\0{key}".encode()).digest()
     with transaction.atomic():
         # Sent twice at once, the second waits for the first and then finds its answer.
@@ -38,7 +35,7 @@ def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callabl
         known = IdempotentAnswer.objects.filter(key=digest, created_at__gt=Now() - KEPT).first()
         if known is not None:
             if bytes(known.request_digest) != request_digest:
-                raise IdempotencyKeyReused("This Idempotency-Key was used for another request; make a new one.")
+                raise IdempotencyKeyReused("This Idempotency-Key was used for another request; use a new one.")
             return StoredReply(known.status, known.body, repeated=True)
         answer = perform()
         if answer.status >= 400:

@@ -13,11 +13,11 @@ from privacy.wording import as_message
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The server went away, restarts, or is not there yet; 08 are all troubles of the connection itself.
 SERVER_GONE = ("57P01", "57P02", "57P03", "08")
-DISK_FULL = as_message("The disk is full. Free some space and start it again.")
-TOOK_TOO_LONG = as_message("It took longer than a task may and was stopped. Split the data, or raise the limit.")
-DATABASE_SLOW = as_message("The database took too long to answer. Look for what holds it up and start it again.")
-STORAGE_AWAY = as_message("The store of files does not answer. Start it again once it does.")
-NO_MEMORY = as_message("There was not enough memory. Split the data, or give the worker more.")
+DISK_FULL = as_message("The disk is full. Free some space and start again.")
+TOOK_TOO_LONG = as_message("Stopped at the time limit. Split the data, or raise the limit.")
+DATABASE_SLOW = as_message("The database was too slow. Find the cause and start again.")
+STORAGE_AWAY = as_message("The file store does not answer. Start again later.")
+NO_MEMORY = as_message("Out of memory. Split the data, or give the worker more.")
 
 
 def passes_by_itself(error: BaseException) -> bool:
@@ -46,7 +46,7 @@ def reason_of(error: BaseException) -> str:
             return DATABASE_SLOW
         if isinstance(link, MemoryError | psycopg.errors.OutOfMemory):
             return NO_MEMORY
-    return as_message("It stopped with {name}; the worker's log says where.", name=type(error).__name__)
+    return as_message("Stopped by {name}; see the worker's log.", name=type(error).__name__)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

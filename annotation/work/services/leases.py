@@ -10,8 +10,9 @@ from annotation.models.quality import Review, ReviewState
 
 
 def lease_held_by(assignment: Assignment) -> QuerySet[Assignment]:
+    """Return the question that is shown to the person now; what a program holds in a batch stays with it."""
     return Assignment.objects.filter(
-        annotator=assignment.annotator_id, project=assignment.project_id, state=AssignmentState.LEASED
+        annotator=assignment.annotator_id, project=assignment.project_id, state=AssignmentState.LEASED, place=0
     )
 
 
@@ -24,7 +25,7 @@ def lock_questions(assignment: Assignment) -> dict[int, Query]:
 
 
 def end_lease(held: QuerySet[Assignment]) -> None:
-    """Give back what the person holds, since nobody holds two questions."""
+    """Give back what the person is shown, since nobody is shown two questions."""
     for query_id in held.values_list("query_id", flat=True):
         Query.objects.filter(pk=query_id).update(open_slots=F("open_slots") + 1)
     held.update(state=AssignmentState.EXPIRED, finished_at=Now())
@@ -53,6 +54,10 @@ def end_reviews(*, project_id: int, user_id: int) -> None:
 
 def lease_again(assignment: Assignment, *, seconds: int) -> None:
     Assignment.objects.filter(pk=assignment.pk).update(
-        state=AssignmentState.LEASED, leased_until=Now() + timedelta(seconds=seconds), finished_at=None, skip_reason=""
+        state=AssignmentState.LEASED,
+        leased_until=Now() + timedelta(seconds=seconds),
+        finished_at=None,
+        skip_reason="",
+        place=0,
     )
     assignment.refresh_from_db()

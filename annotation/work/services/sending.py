@@ -13,11 +13,14 @@ logger = logging.getLogger(__name__)
 
 def send_on_commit(task: str, **ids: int | str) -> None:
     """Send the task after the commit; a broker that is down delays it until the beat sends it again."""
-    transaction.on_commit(partial(_send, task, ids))
+    transaction.on_commit(partial(send, task, **ids))
 
 
-def _send(task: str, ids: dict[str, int | str]) -> None:
+def send(task: str, **ids: int | str) -> bool:
+    """Send the task; false where the broker is away."""
     try:
         current_app.send_task(task, kwargs=ids, retry=False)
     except AWAY as error:
         logger.warning("%s %s left to the beat, broker not reached: %s", task, ids, type(error).__name__)
+        return False
+    return True

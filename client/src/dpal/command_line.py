@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,8 @@ import click
 
 from dpal import managing, settings, tables, team
 from dpal.errors import DpalError, NotAllowed, NotGenuine, NotInScope, Refused, install
+from dpal.features.table import with_points
+from dpal.label_studio import serve as serve_predictions
 from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.model import Model
@@ -21,7 +24,7 @@ from dpal.pushing import push as send_on
 from dpal.reading.encodings import Encoding
 from dpal.releases import LATEST, copy_to, fetch, fetch_wheel, load, open_folder
 from dpal.site import Site, quoted
-from dpal.team import follow
+from dpal.team import ended, follow, follow_upload, sent_line
 from dpal.uploading import upload as send_file
 
 BATCH = 10_000
@@ -117,7 +120,8 @@ def key_of(given: str | None, site: str | None) -> str:
 
 @main.command()
 @click.argument("site")
-def login(site: str) -> None:
+@shows(lambda done: f"Logged in to {done['site']}.")
+def login(site: str) -> Any:
     """Keep a token of SITE, asked for here or read from standard input."""
     address = settings.site_address(site)
     if sys.stdin.isatty():
@@ -132,17 +136,18 @@ def login(site: str) -> None:
     with Site(address, token) as asked, suppress(NotInScope):
         next(asked.pages("projects"), None)
     settings.remember(address, token=token)
-    click.echo(f"Logged in to {address}.")
+    return {"site": address}
 
 
 @main.command()
 @click.argument("site")
 @click.argument("public_key")
-def trust(site: str, public_key: str) -> None:
+@shows(lambda done: f"Releases of {done['site']} are genuine if this key signed them.")
+def trust(site: str, public_key: str) -> Any:
     """Trust PUBLIC_KEY as the signing key of SITE from now on."""
     address = settings.site_address(site)
     settings.remember(address, public_key=public_key)
-    click.echo(f"Releases of {address} are genuine if this key signed them.")
+    return {"site": address, "public_key": public_key}
 
 
 @main.command()
@@ -155,8 +160,14 @@ def projects(site: Site) -> Iterator[Any]:
 
 def version_line(one: Mapping[str, Any]) -> str:
     limits = ", ".join(f"({terms['limit_epsilon']:g}, {terms['limit_delta']:g})" for terms in one["guarantee"])
-    measured = ", ".join(f"{score['accuracy']:.3f} on {score['dataset']}" for score in one["evaluations"])
+    measured = ", ".join(f"{_score_words(score)} on {score['dataset']}" for score in one["evaluations"])
     return f"{one['version']:4}  {one['state']:9}  {limits:20}  {measured or 'not measured'}"
+
+
+def _score_words(score: Mapping[str, Any]) -> str:
+    measures = score.get("measures", {})
+    # Of spans, having all of a text right says less.
+    return f"entity F1 {measures['micro_f1']['value']:.3f}" if measures.get("f1") else f"{score['accuracy']:.3f}"
 
 
 @main.command()
@@ -182,7 +193,8 @@ def with_release(command: Command) -> Command:
 @click.argument("folder", type=click.Path(path_type=Path))
 @with_release
 @click.option("--for", "form", type=click.Choice(["dpal", "mlflow"]), default="dpal", help="Who reads the folder.")
-def download(project: str, folder: Path, form: str, site: str | None, public_key: str | None, **meaning: Any) -> None:
+@shows(lambda done: f"Version {done['version']} of {done['project']}, genuine, is in {done['folder']}.")
+def download(project: str, folder: Path, form: str, site: str | None, public_key: str | None, **meaning: Any) -> Any:
     """Put a verified release of PROJECT into a new FOLDER, plain or as `mlflow.pyfunc` loads it."""
     if folder.exists():
         raise DpalError(f"{folder} is there already: name a new folder.")
@@ -192,32 +204,46 @@ def download(project: str, folder: Path, form: str, site: str | None, public_key
         write_folder(fetched, folder, public_key=key_of(public_key, site), wheel=fetch_wheel(meant(site)))
     else:
         copy_to(fetched, folder)
-    click.echo(f"Version {fetched.manifest.version} of {project}, genuine, is in {folder}.")
+    return {"project": project, "version": fetched.manifest.version, "folder": str(folder)}
 
 
 @main.command()
 @click.argument("project")
 @click.argument("registry")
 @with_release
-def push(project: str, registry: str, site: str | None, public_key: str | None, **meaning: Any) -> None:
+@shows(lambda done: done["address"])
+def push(project: str, registry: str, site: str | None, public_key: str | None, **meaning: Any) -> Any:
     """Put a verified release of PROJECT into a REGISTRY: mlflow://HOST:PORT/NAME."""
     with progress_of_files() as progress:
         fetched = fetch(meant(site), project, public_key=public_key, progress=progress, **meaning)
-    click.echo(send_on(fetched, registry, public_key=key_of(public_key, site), wheel=fetch_wheel(meant(site))))
+    pushed = send_on(fetched, registry, public_key=key_of(public_key, site), wheel=fetch_wheel(meant(site)))
+    return {"project": project, "version": fetched.manifest.version, "address": pushed}
 
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @key_option
 @site_option
-def verify(folder: Path, public_key: str | None, site: str | None) -> None:
+@shows(lambda done: "\n".join(verified_lines(done)))
+def verify(folder: Path, public_key: str | None, site: str | None) -> Any:
     """Check that a downloaded FOLDER is genuine, predicts as on its site and was made of its transcript."""
     key = key_of(public_key, site)
     model = open_folder(folder, public_key=key)
-    click.echo(f"genuine: version {model.version} of {model.project}\n{model.guarantee}")
-    click.echo(recomputation(model))
-    for one in verify_folder(folder, public_key=key)[0].checkpoints:
-        click.echo(f"paid in the ledger {one.origin}, of {one.size} entries then, root {one.root}")
+    checkpoints = verify_folder(folder, public_key=key)[0].checkpoints
+    return {
+        "project": model.project,
+        "version": model.version,
+        "guarantee": str(model.guarantee),
+        "recomputed": recomputation(model),
+        "checkpoints": [{"ledger": one.origin, "entries": one.size, "root": one.root} for one in checkpoints],
+    }
+
+
+def verified_lines(done: Mapping[str, Any]) -> Iterator[str]:
+    yield f"genuine: version {done['version']} of {done['project']}\n{done['guarantee']}"
+    yield done["recomputed"]
+    for one in done["checkpoints"]:
+        yield f"paid in the ledger {one['ledger']}, of {one['entries']} entries then, root {one['root']}"
 
 
 def recomputation(model: Model) -> str:
@@ -246,11 +272,20 @@ def recomputation(model: Model) -> str:
 @click.option(
     "--encoding", type=click.Choice(list(Encoding)), help="Of FILE, where no mark says it and it is not UTF-8."
 )
+@click.option("--skip-rows", default=0, type=click.IntRange(0), help="Rows before the names of the columns.")
+@click.option("--decimal", type=click.Choice([".", ","]), help="Between whole and fraction of a number in a text.")
 @click.option(
     "--plain", is_flag=True, help="Write CSV for programs: no apostrophe before what a spreadsheet could run."
 )
 @click.option("--probabilities", is_flag=True, help="Add the probability of every class.")
 @click.option("--precision", type=float, help="Leave `predicted` empty where the model is not sure enough for it.")
+@click.option(
+    "--abstain",
+    type=float,
+    is_flag=False,
+    flag_value=0.95,
+    help="Leave `predicted` empty below the threshold that is right in so large a share, 0.95 unless given.",
+)
 @click.option("--batch-size", default=BATCH, show_default=True, type=click.IntRange(1), help="Records at a time.")
 @click.option("--folder", is_flag=True, help="PROJECT is a folder that `dpal download` made.")
 @with_release
@@ -261,9 +296,12 @@ def predict(
     output: str,
     text_column: str | None,
     encoding: str | None,
+    skip_rows: int,
+    decimal: str | None,
     plain: bool,
     probabilities: bool,
     precision: float | None,
+    abstain: float | None,
     batch_size: int,
     folder: bool,
     site: str | None,
@@ -274,42 +312,103 @@ def predict(
     read = tables.format_of(file, kind)
     made = read if output == tables.STANDARD else tables.format_of(output, None)
     made = tables.WRITTEN_AS.get(made, made)
-    if folder:
-        model = open_folder(project, public_key=key_of(public_key, site))
-    else:
-        model = load(meant(site), project, public_key=public_key, **meaning)
+    model = opened_model(project, folder=folder, site=site, public_key=public_key, **meaning)
     if model.records == "images":
         raise DpalError("Images are predicted in Python: dpal.load(...).predict(array).")
     if made == "lines" and probabilities:
         made = "jsonl"
     added = columns_added(model, probabilities)
     with (
-        tables.opened(file, read, batch_size, encoding=encoding) as (columns, batches),
+        tables.opened(file, read, batch_size, encoding=encoding, skip_rows=skip_rows) as (columns, batches),
         tables.written(output, made, columns and list(dict.fromkeys([*columns, *added])), plain=plain) as write,
     ):
         if columns and model.records == "texts":
             tables.column_of_texts(columns, text_column)
         for rows in batches:
-            write(
-                list(predicted(model, rows, text_column=text_column, probabilities=probabilities, precision=precision))
+            found = predicted(
+                model,
+                rows,
+                text_column=text_column,
+                decimal=decimal,
+                probabilities=probabilities,
+                precision=precision,
+                abstain=abstain,
             )
+            write(list(found))
 
 
 def predicted(
-    model: Model, rows: Sequence[tables.Row], *, text_column: str | None, probabilities: bool, precision: float | None
+    model: Model,
+    rows: Sequence[tables.Row],
+    *,
+    text_column: str | None,
+    decimal: str | None,
+    probabilities: bool,
+    precision: float | None = None,
+    abstain: float | None = None,
 ) -> Iterator[tables.Row]:
     """Yield each row with what the model says of it."""
     records: Any = rows
     if model.records == "texts":
         name = tables.column_of_texts(rows[0], text_column)
         records = [row.get(name) for row in rows]
+    elif decimal == ",":
+        records = [with_points(row, model.numbers) for row in rows]
     named, shares = model.predict_both(records)
     if precision is not None:
         named = model.predict_sure(records, precision, shares=shares)
+    elif abstain is not None:
+        named = model.abstain(records, abstain, shares=shares)
+    labels: list[Any] = named.tolist()
+    if model.finds_spans or model.names_sets:
+        labels = [_written(model, label) for label in labels]
+    if not probabilities:
+        yield from ({**row, "predicted": label} for row, label in zip(rows, labels, strict=True))
+        return
     names = columns_added(model, probabilities)
-    listed = shares.tolist() if probabilities else [()] * len(shares)
-    for row, label, share in zip(rows, named.tolist(), listed, strict=True):
-        yield {**row, **dict(zip(names, (list(label) if model.names_sets else label, *share), strict=True))}
+    for row, label, share in zip(rows, labels, shares.tolist(), strict=True):
+        yield {**row, **dict(zip(names, (label, *share), strict=True))}
+
+
+def _written(model: Model, label: Any) -> Any:
+    if model.finds_spans:
+        return [asdict(span) for span in label]
+    return list(label)
+
+
+@main.command()
+@click.argument("project")
+@click.option("--label-studio", is_flag=True, required=True, help="As a machine-learning backend of Label Studio.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=9090, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--folder", is_flag=True, help="PROJECT is a folder that `dpal download` made.")
+@with_release
+def serve(
+    project: str,
+    label_studio: bool,
+    host: str,
+    port: int,
+    folder: bool,
+    site: str | None,
+    public_key: str | None,
+    **meaning: Any,
+) -> None:
+    """Serve predictions of PROJECT to people who label elsewhere."""
+    model = opened_model(project, folder=folder, site=site, public_key=public_key, **meaning)
+    if model.records != "texts":
+        raise DpalError("Predictions are served of texts alone.")
+    if model.finds_spans:
+        raise DpalError("Spans are not served yet: use `dpal predict`.")
+    with serve_predictions(model, host=host, port=port) as server:
+        click.echo(f"Add http://{host}:{server.server_port} in Label Studio under Settings, Model.")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+
+def opened_model(project: str, *, folder: bool, site: str | None, public_key: str | None, **meaning: Any) -> Model:
+    if folder:
+        return open_folder(project, public_key=key_of(public_key, site))
+    return load(meant(site), project, public_key=public_key, **meaning)
 
 
 def columns_added(model: Model, probabilities: bool) -> list[str]:
@@ -328,9 +427,10 @@ def columns_added(model: Model, probabilities: bool) -> list[str]:
 @click.option("--confirm-few", is_flag=True, help="Send a crowd's pool through the gate however few texts pass.")
 @click.option("--watch", is_flag=True, help="Wait until the site has read it.")
 @with_site
+@shows(sent_line)
 def upload(
     project: str, file: Path, site: Site, watch: bool, confirm_few: bool, most_epsilon: float | None, **fields: str
-) -> None:
+) -> Any:
     """Send FILE to PROJECT."""
     given = {name: value for name, value in fields.items() if value} | {"name": file.name}
     if most_epsilon is not None:
@@ -338,20 +438,17 @@ def upload(
     if confirm_few:
         given["confirm_few"] = "true"
     with click.progressbar(length=file.stat().st_size, label=file.name, file=sys.stderr) as bar:
-        answer = send_file(site, f"projects/{quoted(project)}/datasets", file, given, bar.update)
-    if answer["charge"]:
-        click.echo(f"charged: epsilon {answer['charge']['epsilon']:g}, delta {answer['charge']['delta']:g}")
-    click.echo(f"job {answer['job']['id']}")
-    if watch:
-        follow(site, answer["job"]["id"])
+        answer = send_file(site, f"projects/{quoted(project)}/datasets", {"file": file}, given, bar.update)
+    return follow_upload(site, project, answer) if watch else answer
 
 
 @main.command()
 @click.argument("job")
 @with_site
-def watch(job: str, site: Site) -> None:
+@shows(ended)
+def watch(job: str, site: Site) -> Any:
     """Show the progress of JOB until it has ended."""
-    follow(site, job)
+    return follow(site, job)
 
 
 @main.command()
@@ -393,10 +490,12 @@ def plan(project: str, records: int | None, site: Site) -> Any:
 @click.argument("project")
 @version_option
 @with_site
-def card(project: str, version: str, site: Site) -> None:
+@shows(lambda found: found["card"])
+def card(project: str, version: str, site: Site) -> Any:
     """Print the model card of PROJECT."""
     fetched = fetch(site.address, project, version, retired=True)
-    click.echo(fetched.files["card.md"].read_text(encoding="utf-8"))
+    text = fetched.files["card.md"].read_text(encoding="utf-8")
+    return {"project": project, "version": fetched.manifest.version, "card": text}
 
 
 @contextmanager

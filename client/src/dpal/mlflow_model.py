@@ -47,16 +47,15 @@ def _load_pyfunc(path: str) -> Predictor:
 
 
 def write_folder(fetched: Fetched, folder: Path, *, public_key: str, wheel: Wheel) -> Model:
-    """Write a release as a folder for MLflow, complete or not at all, and return its model.
-
-    The folder carries this package's wheel, so that nothing named like it is fetched from an index.
-    """
+    """Write a release as a folder for MLflow, complete or not at all, with this package's wheel; return its model."""
     extra = "[text]" if VOCABULARY in fetched.files else ""
     requirements = ["mlflow>=3,<4", f"./{wheel.name}{extra}"]
     python = platform.python_version()
     with folder_in_the_making(folder) as partial:
         copy_to(fetched, partial / RELEASE)
         model = open_folder(partial / RELEASE, public_key=public_key)
+        if model.finds_spans:
+            raise NotFitting("Models of spans are not registered in MLflow yet: use dpal.load.")
         write_whole(partial / wheel.name, wheel.content)
         # JSON is YAML, too.
         files = {

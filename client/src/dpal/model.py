@@ -1,7 +1,7 @@
 """A released model: what it predicts from raw records, and what it promises."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from dpal.features.base import Rows
 from dpal.files import sha256_of, write_whole
 from dpal.guarantee import Guarantee
 from dpal.settings import stored_file
+from dpal.spans.model import SpanModel
 
 SCHEMA = "dpal-linear-model/1"
 TOLERANCE = 1e-6
@@ -44,6 +45,8 @@ class Model:
         What it predicts from.
     names_sets : bool
         Whether a record may have several classes, or none: then it predicts tuples of names.
+    finds_spans : bool
+        Whether it finds spans: then classes are their types, and it predicts tuples of `FoundSpan`.
     """
 
     def __init__(self, project: str, version: int, files: Mapping[str, Path]) -> None:
@@ -60,6 +63,8 @@ class Model:
         self._intercept: Rows = np.array(weights["intercept"], dtype=np.float64)
         self._is_softmax = weights["multiclass"] == "softmax"
         self._names_sets: bool = weights["multiclass"] == "independent"
+        is_of_spans = weights["multiclass"] == "spans"
+        self._spans = SpanModel.of_release(self.classes, self._coef, self.files) if is_of_spans else None
         self._featurizer = read_featurizer(files)
         self.guarantee = Guarantee.from_document(_json(files["privacy.json"]))
         self.card = files["card.md"].read_text(encoding="utf-8")
@@ -70,9 +75,19 @@ class Model:
         return self._featurizer.records
 
     @property
+    def numbers(self) -> Set[str]:
+        """Columns of its rows that hold numbers."""
+        return self._featurizer.numbers
+
+    @property
     def names_sets(self) -> bool:
         """True if a record may have several classes, or none."""
         return self._names_sets
+
+    @property
+    def finds_spans(self) -> bool:
+        """True if it finds spans in texts."""
+        return self._spans is not None
 
     @property
     def classes_(self) -> NDArray[np.str_]:
@@ -82,7 +97,8 @@ class Model:
     def predict(self, records: Any) -> NDArray[np.str_] | NDArray[np.object_]:
         """Return the likeliest class of each record, shape (n,).
 
-        Where `names_sets`, a tuple of the classes that are likelier than not.
+        Where `names_sets`, a tuple of the classes that are likelier than not; where `finds_spans`, a tuple of spans
+        with their scores.
 
         Parameters
         ----------
@@ -93,6 +109,8 @@ class Model:
 
     def predict_both(self, records: Any) -> tuple[NDArray[np.str_] | NDArray[np.object_], Rows]:
         """Return what `predict` and `predict_proba` return, computed in one pass."""
+        if self._spans is not None:
+            return self._found_spans(self._spans, records)
         shares, leaders = [np.empty((0, len(self.classes)))], [np.empty(0, dtype=np.intp)]
         for values in self._values(records):
             shares.append(self._probabilities(values))
@@ -106,7 +124,8 @@ class Model:
     def predict_proba(self, records: Any) -> Rows:
         """Return the probability of each class for each record, shape (n, classes); records as in `predict`.
 
-        Where `names_sets` each probability stands for itself, and they do not add up to one.
+        Where `names_sets` each probability stands for itself, and they do not add up to one; where `finds_spans` it is
+        that of the surest span of a type.
         """
         return self.predict_both(records)[1]
 
@@ -121,6 +140,8 @@ class Model:
         class that never reached it is never named. Records as in `predict`; `shares` are their probabilities, if
         computed before.
         """
+        if self._spans is not None:
+            raise NotFitting("A release of spans has no thresholds: choose by the scores of its spans.")
         thresholds = _json(self.files["thresholds.json"]) if "thresholds.json" in self.files else {"wanted": []}
         places = [place for place, wanted in enumerate(thresholds["wanted"]) if wanted >= precision]
         if not places or not thresholds["examples"]:
@@ -140,8 +161,32 @@ class Model:
         named: NDArray[np.str_] = np.where(is_sure, self.classes_[leaders], "")
         return named
 
+    def abstain(
+        self, records: Any, precision: float = 0.95, *, shares: Rows | None = None
+    ) -> NDArray[np.str_] | NDArray[np.object_]:
+        """Return the likeliest class where the model is sure enough, and an empty text elsewhere, shape (n,).
+
+        How sure was chosen with noise on a secret sample of the pool, so that at least this share of all named classes
+        is right. Records as in `predict`; `shares` are their probabilities, if computed before.
+        """
+        found = _json(self.files["thresholds.json"]).get("abstain", []) if "thresholds.json" in self.files else []
+        rows = [row for row in found if row["precision"] >= precision and row["threshold"] is not None]
+        if not rows:
+            reached = [str(row["precision"]) for row in found if row["threshold"] is not None]
+            raise NotFitting(
+                f"This release has a threshold for other shares of right answers: {', '.join(reached)}."
+                if reached
+                else "This release has no threshold to abstain by; see `dpal ask-shares --by confidence`."
+            )
+        shares = self.predict_proba(records) if shares is None else shares
+        is_sure = shares.max(axis=1, initial=0.0) >= min(row["threshold"] for row in rows) - TOLERANCE
+        named: NDArray[np.str_] = np.where(is_sure, self.classes_[shares.argmax(axis=1)], "")
+        return named
+
     def pipeline(self) -> Any:
         """Return the release as a pipeline of scikit-learn from raw records; needs the extra `sklearn`."""
+        if self._spans is not None:
+            raise NotFitting("Models of spans are no pipelines of scikit-learn: use predict.")
         try:
             import skops.io as skops  # noqa: PLC0415 - an extra
         except ImportError as error:
@@ -155,6 +200,8 @@ class Model:
 
     def decision_function(self, records: Any) -> Rows:
         """Return decision values, shape (n,) for two classes and (n, classes) for more; records as in `predict`."""
+        if self._spans is not None:
+            raise NotFitting("Spans have no decision values: use predict.")
         values = np.concatenate([np.empty((0, len(self._coef))), *self._values(records)])
         return values[:, 0] if len(self._coef) == 1 else values
 
@@ -166,13 +213,22 @@ class Model:
         if np.abs(found - np.array(samples["probabilities"])).max() > self._featurizer.tolerance:
             raise NotGenuine("The model predicts something else here than on the site that released it: do not use it.")
 
+    def _found_spans(self, model: SpanModel, records: Any) -> tuple[NDArray[np.object_], Rows]:
+        found = model.predict([text or "" for text in self._listed(records)])
+        named = np.empty(len(found), dtype=np.object_)
+        named[:] = found
+        return named, model.best_scores(found)
+
     def _values(self, records: Any) -> Iterator[Rows]:
+        for rows in self._featurizer.blocks(self._listed(records)):
+            yield rows @ self._coef.T + self._intercept
+
+    def _listed(self, records: Any) -> Any:
         if isinstance(records, (str, bytes)) or not hasattr(records, "__len__"):
             raise NotFitting(f"This model reads several {self.records} at a time: put a single one into a list.")
         if hasattr(records, "to_pylist") or (hasattr(records, "tolist") and self.records == "texts"):
             records = records.to_pylist() if hasattr(records, "to_pylist") else records.tolist()
-        for rows in self._featurizer.blocks(records):
-            yield rows @ self._coef.T + self._intercept
+        return records
 
     def _probabilities(self, values: Rows) -> Rows:
         if len(self._coef) == 1 or self._names_sets:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -16,7 +17,7 @@ from dpal.errors import DpalError, NotFitting, Unreadable, install
 from dpal.reading.cells import BadCell, check_storable
 from dpal.reading.delimited import DelimitedReader
 from dpal.reading.encodings import Encoding
-from dpal.reading.foreign import FastTextReader
+from dpal.reading.foreign import FASTTEXT_MARK, FastTextReader
 from dpal.reading.formats import Detected, Format, detect_format
 from dpal.reading.formulas import protected
 from dpal.reading.json_lines import read_row
@@ -62,7 +63,7 @@ def format_of(name: str, given: str | None) -> str:
 
 @contextmanager
 def opened(
-    name: str, kind: str, size: int, *, encoding: str | None = None
+    name: str, kind: str, size: int, *, encoding: str | None = None, skip_rows: int = 0
 ) -> Iterator[tuple[list[str] | None, Iterator[list[Row]]]]:
     """Give the columns of a file, where its head names them, and its rows in batches; ``-`` is standard input."""
     if name == STANDARD and kind in ("parquet", "xlsx"):
@@ -71,22 +72,30 @@ def opened(
         _arrow()
     with _source(name) as file:
         found = Detected(WRITTEN[kind], encoding=Encoding(encoding or Encoding.UTF_8))
-        if name != STANDARD and kind != "lines":
+        if name != STANDARD and (kind != "lines" or _is_fasttext(file)):
             found = detect_format(file, f"{name}.{kind}" if kind in SUFFIXES.values() else name, encoding)
         if found.format is Format.PARQUET or kind == "parquet":
             with _sentence_of_parquet(name), _arrow().ParquetFile(file) as parquet:
                 batches = parquet.iter_batches(batch_size=size)
                 yield list(parquet.schema_arrow.names), (batch.to_pylist() for batch in batches)
             return
-        columns, rows = _cells(file, name, kind, found)
+        columns, rows = _cells(file, name, kind, found, skip_rows)
         yield columns, iter(lambda: list(islice(rows, size)), [])
 
 
-def _cells(file: BinaryIO, name: str, kind: str, found: Detected) -> tuple[list[str] | None, Iterator[Row]]:
+def _is_fasttext(file: BinaryIO) -> bool:
+    head = file.read(len(FASTTEXT_MARK))
+    file.seek(0)
+    return head == FASTTEXT_MARK.encode()
+
+
+def _cells(
+    file: BinaryIO, name: str, kind: str, found: Detected, skip_rows: int
+) -> tuple[list[str] | None, Iterator[Row]]:
     if found.format is Format.IMAGES:
         raise DpalError(f"{name} is a zip without a table in it.")
     if found.format is Format.WORKBOOK:
-        return _sheet(file, name)
+        return _sheet(file, name, skip_rows)
     source = TextSource(
         file,
         compressed=found.compressed or name.lower().endswith(COMPRESSED),
@@ -104,7 +113,8 @@ def _cells(file: BinaryIO, name: str, kind: str, found: Detected) -> tuple[list[
     if found.format is Format.FASTTEXT:
         reader = FastTextReader(source, Layout(kind="text", text=TEXT))
         return [TEXT], _table(reader, name)
-    reader = DelimitedReader(source, Layout(kind="text"), default_delimiter="\t" if found.format is Format.TSV else ",")
+    layout = Layout(kind="text", skip_rows=skip_rows)
+    reader = DelimitedReader(source, layout, default_delimiter="\t" if found.format is Format.TSV else ",")
     return reader.take_all(), _table(reader, name)
 
 
@@ -114,10 +124,8 @@ def _table(reader: DelimitedReader | FastTextReader, name: str) -> Iterator[Row]
         for column, cells in batch.columns.items():
             _refuse_broken(cells, name, column, batch.lines)
         rows = zip(*batch.columns.values(), strict=True)
-        for line, row in zip(batch.lines, rows, strict=True):
-            if first is not None and first.line < line:
-                break
-            yield dict(zip(batch.columns, row, strict=True))
+        good = len(batch.lines) if first is None else bisect_right(batch.lines, first.line)
+        yield from (dict(zip(batch.columns, row, strict=False)) for row in islice(rows, good))
         if first is not None:
             raise NotFitting(f"Line {first.line} of {name} {first.reason}.")
 
@@ -160,7 +168,7 @@ def _whole(rows: Iterator[Row], name: str) -> Iterator[Row]:
         yield row
 
 
-def _sheet(file: BinaryIO, name: str) -> tuple[list[str], Iterator[Row]]:
+def _sheet(file: BinaryIO, name: str, skip_rows: int) -> tuple[list[str], Iterator[Row]]:
     try:
         import python_calamine  # noqa: F401, PLC0415 - an extra
 
@@ -168,6 +176,7 @@ def _sheet(file: BinaryIO, name: str) -> tuple[list[str], Iterator[Row]]:
     except ImportError as error:
         raise DpalError(f"Workbooks need another package: {install('excel')}") from error
     how: dict[str, Any] = {"sheet": None, "header": None, "maximum_bytes": sys.maxsize, "batch_rows": 4096}
+    how["skip_rows"] = skip_rows
     header = [title for title in next(read_workbook(file, wanted=(), **how))[0]["header"] if title]
     Layout(kind="text", metadata=tuple(header)).require(header)
     file.seek(0)
@@ -237,22 +246,29 @@ def _text_writer(name: str, kind: str, columns: Sequence[str] | None, *, plain: 
 
 
 def _writer(file: IO[str], kind: str, columns: Sequence[str] | None, *, plain: bool) -> Write:
-    table: Any = None
+    table = csv.writer(file, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
+    named: list[str] = []
 
     def begin(names: Sequence[str]) -> None:
-        nonlocal table
-        table = csv.DictWriter(file, names, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
-        table.writeheader()
+        named.extend(names)
+        table.writerow([_in_one_cell(name, plain) for name in names])
+
+    def cells(row: Row) -> list[Any]:
+        if len(row) > len(named) or not all(map(row.__contains__, named)):
+            if unknown := row.keys() - set(named):
+                raise NotFitting(f"A row has columns that the first has not: {', '.join(sorted(unknown))}.")
+            return [_in_one_cell(row.get(name, ""), plain) for name in named]
+        return [_in_one_cell(row[name], plain) for name in named]
 
     if columns and kind in ("csv", "tsv"):
         begin(columns)
 
     def write(rows: Sequence[Row]) -> None:
         if kind in ("csv", "tsv"):
-            if table is None:
+            if not named:
                 begin(list(rows[0]))
-            # Several classes stand in one cell as the JSON of their names.
-            table.writerows({name: _in_one_cell(value, plain) for name, value in row.items()} for row in rows)
+            # Several classes are in one cell as the JSON of their names.
+            table.writerows(map(cells, rows))
         elif kind == "jsonl":
             file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
         else:

@@ -1,34 +1,44 @@
-"""A file to a project, sent as it is read, so that its size does not matter here."""
+"""Files sent as they are read, so that their size does not matter here."""
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dpal.errors import DpalError
 from dpal.site import Site
 
 
 class Form:
-    """A multipart form with one file at its end, read in blocks by whoever sends it."""
+    """A multipart form with its files at the end, read in blocks as it is sent."""
 
-    def __init__(self, fields: Mapping[str, str], file: Path, sent: Callable[[int], None]) -> None:
+    def __init__(self, fields: Mapping[str, str], files: Mapping[str, Path], sent: Callable[[int], None]) -> None:
         self._mark = uuid.uuid4().hex
-        head = "".join(
-            f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in fields.items()
-        )
-        # What would end the quoted name or its line, as HTML's forms write it.
-        name = file.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-        head += (
-            f'--{self._mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
-            "Content-Type: application/octet-stream\r\n\r\n"
-        )
-        self._head, self._tail = head.encode(), f"\r\n--{self._mark}--\r\n".encode()
-        self._file = file.open("rb")
-        self._size = len(self._head) + file.stat().st_size + len(self._tail)
         self._sent = sent
+        self._open = ExitStack()
+        self._files: list[BinaryIO] = []
+        self._parts: list[bytes | BinaryIO] = [
+            f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+            for name, value in fields.items()
+        ]
+        with ExitStack() as opened:
+            for field, path in files.items():
+                self._files.append(opened.enter_context(path.open("rb")))
+                self._parts += [self._head_of(field, path.name), self._files[-1], b"\r\n"]
+            self._open = opened.pop_all()
+        self._parts.append(f"--{self._mark}--\r\n".encode())
+        self._size = sum(len(part) for part in self._parts if isinstance(part, bytes))
+        self._size += sum(path.stat().st_size for path in files.values())
         self.seek(0)
+
+    def _head_of(self, field: str, name: str) -> bytes:
+        # What would end the quoted name or its line, as HTML's forms write it.
+        name = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+        return (
+            f'--{self._mark}\r\nContent-Disposition: form-data; name="{field}"; filename="{name}"\r\n'
+            "Content-Type: application/octet-stream\r\n\r\n"
+        ).encode()
 
     @property
     def content_type(self) -> str:
@@ -43,28 +53,33 @@ class Form:
 
     def seek(self, place: int) -> None:
         """Go back to the start; there is no other `place`."""
-        self._before, self._after = self._head, self._tail
-        self._sent(-self._file.tell())
-        self._file.seek(place)
+        self._left = list(self._parts)
+        for file in self._files:
+            self._sent(-file.tell())
+            file.seek(place)
 
     def read(self, size: int = -1) -> bytes:
-        if self._before:
-            block, self._before = self._before, b""
-        elif block := self._file.read(size):
-            self._sent(len(block))
-        else:
-            block, self._after = self._after, b""
-        return block
+        while self._left:
+            part = self._left[0]
+            if isinstance(part, bytes):
+                return self._left.pop(0)  # type: ignore[return-value]  # the part that was looked at
+            if block := part.read(size):
+                self._sent(len(block))
+                return block
+            self._left.pop(0)
+        return b""
 
     def close(self) -> None:
-        self._file.close()
+        self._open.close()
 
 
-def upload(site: Site, path: str, file: Path, fields: Mapping[str, str], sent: Callable[[int], None]) -> Any:
+def upload(
+    site: Site, path: str, files: Mapping[str, Path], fields: Mapping[str, str], sent: Callable[[int], None]
+) -> Any:
     try:
-        form = Form(fields, file, sent)
+        form = Form(fields, files, sent)
     except OSError as error:
-        raise DpalError(f"{file} cannot be read: {error.strerror}.") from error
+        raise DpalError(f"{error.filename} cannot be read: {error.strerror}.") from error
     try:
         return site.request("POST", path, headers={"Content-Type": form.content_type}, data=form)
     finally:

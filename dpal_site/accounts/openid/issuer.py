@@ -20,15 +20,15 @@ SUBJECT_CHARACTERS = 191
 
 
 class Reason(TextChoices):
-    UNREACHABLE = "unreachable", _("it does not answer, or not with what this site asked for")
-    DOCUMENT = "document", _("its description of itself is not complete")
-    ISSUER = "issuer", _("it calls itself by another address than the one this site trusts")
-    TOKEN = "token", _("it sent no statement about you that can be read")
-    SIGNATURE = "signature", _("its statement about you is not signed with one of its keys")
-    AUDIENCE = "audience", _("its statement about you was made for another site")
-    EXPIRED = "expired", _("its statement about you holds no longer, or not yet")
-    NONCE = "nonce", _("its statement about you belongs to another login than this one")
-    PERSON = "person", _("it speaks of one person in its statement and of another one besides")
+    UNREACHABLE = "unreachable", _("it does not answer, or answers wrongly")
+    DOCUMENT = "document", _("its description is incomplete")
+    ISSUER = "issuer", _("its address differs from the one this site trusts")
+    TOKEN = "token", _("its statement cannot be read")
+    SIGNATURE = "signature", _("its statement is not signed with its keys")
+    AUDIENCE = "audience", _("its statement is for another site")
+    EXPIRED = "expired", _("its statement has expired or is not yet valid")
+    NONCE = "nonce", _("its statement belongs to another login")
+    PERSON = "person", _("its statement names two different persons")
 
 
 class IssuerRefused(OAuth2Error):  # type: ignore[misc]

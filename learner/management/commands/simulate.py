@@ -12,6 +12,7 @@ from annotation.errors import InvalidUpload
 from learner.simulation.crowd import simulate_crowd
 from learner.simulation.outcome import Outcome
 from learner.simulation.reading import FileColumns, read_task
+from learner.simulation.spans import read_span_file, simulate_spans
 from learner.simulation.stream import simulate_stream
 from learner.simulation.task import SimulationTask
 from learner.simulation.trusted import simulate_trusted
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--label-column", default="label")
         parser.add_argument("--contributor-column")
         parser.add_argument("--no-quoting", action="store_true", help="quotation marks enclose nothing")
+        parser.add_argument("--skip-rows", type=int, default=0, metavar="N", help="rows before the names of columns")
         parser.add_argument("--preset", choices=sorted(PRESETS), required=True)
         parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="over the preset's own")
         parser.add_argument(
@@ -48,7 +50,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            outcome = PRESETS[options["preset"]](self._task(options))
+            outcome = self._of_spans(options) or PRESETS[options["preset"]](self._task(options))
         except (ValueError, InvalidUpload, OSError) as error:
             raise CommandError(str(error)) from error
         if options["json"]:
@@ -56,23 +58,21 @@ class Command(BaseCommand):
         else:
             self._print(outcome)
 
+    def _of_spans(self, options: dict[str, Any]) -> Outcome | None:
+        """Play a project of experts that mark spans; nothing where the labels of the file are none."""
+        columns = _columns(options)
+        public = read_span_file(options["data"], columns)
+        if public is None:
+            return None
+        if options["preset"] != "pool-experts":
+            raise ValueError("spans are learned in pool-experts alone")
+        test = None if options["test"] is None else read_span_file(options["test"], columns)
+        if test is None and options["test"] is not None:
+            raise ValueError(f"{options['test'].name}: its labels are no spans")
+        return simulate_spans(public, test, **_wanted(options))
+
     def _task(self, options: dict[str, Any]) -> SimulationTask:
-        columns = FileColumns(
-            options["text_column"],
-            options["label_column"],
-            options["contributor_column"],
-            has_header=not options["text_column"].isdecimal(),
-            quoting=not options["no_quoting"],
-        )
-        return read_task(
-            options["data"],
-            test=options["test"],
-            columns=columns,
-            describe=options["describe"],
-            settings=dict(_setting(given) for given in options["set"]),
-            label_counts=[int(number) for number in options["labels"].split(",")],
-            seeds=options["seeds"],
-        )
+        return read_task(options["data"], test=options["test"], columns=_columns(options), **_wanted(options))
 
     def _print(self, outcome: Outcome) -> None:
         for account in outcome.accounts:
@@ -89,6 +89,26 @@ class Command(BaseCommand):
         self.stdout.write("Accuracy, its standard error over seeds, macro-F1. A simulation, no guarantee.")
         for note in outcome.notes:
             self.stdout.write(note)
+
+
+def _columns(options: Mapping[str, Any]) -> FileColumns:
+    return FileColumns(
+        options["text_column"],
+        options["label_column"],
+        options["contributor_column"],
+        has_header=not options["text_column"].isdecimal(),
+        quoting=not options["no_quoting"],
+        skip_rows=options["skip_rows"],
+    )
+
+
+def _wanted(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "describe": options["describe"],
+        "settings": dict(_setting(given) for given in options["set"]),
+        "label_counts": [int(number) for number in options["labels"].split(",")],
+        "seeds": options["seeds"],
+    }
 
 
 def _setting(given: str) -> tuple[str, str]:

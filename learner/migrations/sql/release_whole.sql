@@ -5,7 +5,14 @@ DECLARE
 BEGIN
     IF TG_OP = 'INSERT' THEN
         SELECT state INTO found FROM learner_modelrelease WHERE id = NEW.modelrelease_id;
-        IF found = 'candidate' THEN
+        -- What was paid for a release's thresholds joins its lineage when they are stored.
+        IF found = 'candidate' OR EXISTS (
+            SELECT FROM learner_sharesreport AS report
+            JOIN privacy_ledgerentry AS done ON done.id = report.committed_entry_id
+            JOIN privacy_ledgerentry AS added ON added.id = NEW.ledgerentry_id
+            WHERE report.release_id = NEW.modelrelease_id AND report.grouping = 'confidence' AND report.state = 'done'
+                AND added.kind = 'commit' AND added.output_digest = done.output_digest
+        ) THEN
             RETURN NEW;
         END IF;
     END IF;

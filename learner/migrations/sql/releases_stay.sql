@@ -28,6 +28,18 @@ BEGIN
     THEN
         RETURN NEW;
     END IF;
+    -- Counts of its right answers store thresholds; what is promised and predicted stays.
+    IF TG_OP = 'UPDATE' AND NEW.state <> 'retired' AND to_jsonb(NEW) - issued = to_jsonb(OLD) - issued
+        AND NEW.digests - card - 'thresholds.json' = OLD.digests - card - 'thresholds.json'
+        AND NEW.digests ?& (card || 'thresholds.json'::text)
+        AND NEW.digests ->> 'manifest.sig' <> OLD.digests ->> 'manifest.sig'
+        AND NEW.folder <> OLD.folder AND NEW.guarantee = OLD.guarantee
+        AND EXISTS (
+            SELECT FROM learner_sharesreport WHERE release_id = OLD.id AND grouping = 'confidence' AND state = 'done'
+        )
+    THEN
+        RETURN NEW;
+    END IF;
     RAISE EXCEPTION 'a release can only be retired' USING ERRCODE = 'check_violation',
         CONSTRAINT = 'learner_release_stays';
 END

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
@@ -19,9 +19,11 @@ from sklearn.pipeline import Pipeline
 from dpal.errors import NotGenuine
 from dpal.recompute import recomputed
 from dpal.recompute.transcript import Transcript
+from dpal.spans.model import SpanModel
 from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer, featurizer_class
 from learner.features.matrix import file_sha256
+from learner.features.span_tables import span_features
 from learner.linear_model import SCHEMA, LinearModel
 from learner.releases.artifacts.model_signature import MODEL_SIGNATURE, check_bundle
 from learner.releases.artifacts.provenance import Provenance
@@ -31,13 +33,13 @@ from learner.releases.cards.described import described_card, described_document
 from learner.releases.cards.privacy_document import privacy_document
 from learner.releases.cards.rendering import Card, Privacy, render_card
 from learner.releases.evaluation import Outcomes, thresholds_document
-from privacy.wording import as_message
 
 OURS = "Apache-2.0, like the program that wrote it"
 WEIGHTS = "as whoever runs the project says; the card names none of its own accord"
 LICENCES = {
     "encoder.npz": "Apache-2.0 and the WordNet 3.0 licence; both notices are in encoder.md",
     "encoder.md": "the notices themselves",
+    "encoder.spans.npz": OURS,
     "encoder.vocabulary.txt": "Apache-2.0; the vocabulary of all-MiniLM-L6-v2 (sentence-transformers)",
     "words.json": OURS,
     "features.json": OURS,
@@ -60,8 +62,19 @@ def licences_text(names: Iterable[str], *, further: str) -> str:
 SAMPLES_SCHEMA = "dpal-samples/1"
 
 
+def span_model(model: LinearModel) -> SpanModel:
+    """Return the model that finds the spans of texts by a model's weights."""
+    return SpanModel(model.classes, model.coef, span_features())
+
+
 def samples_document(model: LinearModel, featurizer: Featurizer) -> dict[str, Any]:
     records = featurizer.example_records()
+    if model.names_spans:
+        finds = span_model(model)
+        found = finds.predict(records)
+        labels = [[[span.start, span.end, span.type] for span in spans] for spans in found]
+        probabilities = finds.best_scores(found).tolist()
+        return {"schema": SAMPLES_SCHEMA, "records": records, "labels": labels, "probabilities": probabilities}
     is_image = featurizer.reads == "image"
     values = model.decision_function(featurizer.transform(np.array(records, dtype=np.uint8) if is_image else records))
     return {
@@ -162,6 +175,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
 TRANSCRIPT = "transcript.json"
+THRESHOLDS = "thresholds.json"
 # What a limit that rises changes about a release: what is promised, never what is predicted.
 REISSUED = frozenset({"card.md", "privacy.json", MANIFEST, SIGNATURE, MODEL_SIGNATURE})
 # What a manifest cannot name, since it comes after it.
@@ -187,26 +201,24 @@ def write_artifacts(
     """Write a release into a new directory, which appears complete or not at all; version 0 alone has no transcript."""
     if transcript is None and card["version"] != DESCRIBED:
         raise ValueError(f"version {card['version']} was learned, and its transcript is missing")
-    if model.dimension != featurizer.dimension:
+    if not model.names_spans and model.dimension != featurizer.dimension:
         raise ValueError(f"model has {model.dimension} features, the featurizer makes {featurizer.dimension}")
     if directory.exists():
         raise FileExistsError(f"{directory.name} exists already")
 
-    estimator = sklearn_estimator(model)
     described = json_bytes({**json.loads(featurizer.to_json()), "version": featurizer.version})
     attachments = featurizer.attachments()
     recorded = {} if transcript is None else {TRANSCRIPT: json_bytes(transcript.to_json())}
     if transcript is not None:
         privacy = {**privacy, "transcript_bytes": len(recorded[TRANSCRIPT])}
-    contents = {
-        "model.skops": skops_bytes(model),
-        "pipeline.skops": canonical_skops(pipeline_bytes(estimator, described=described, attachments=attachments)),
-        "model.onnx": onnx_bytes(estimator, model, featurizer=featurizer.version),
+    contents = {} if model.names_spans else _sklearn_files(model, featurizer, described, attachments)
+    if not model.names_spans:
+        contents[THRESHOLDS] = json_bytes(thresholds_document(outcomes, model.classes))
+    contents |= {
         "model.safetensors": safetensors_bytes(model, featurizer=featurizer.version),
         "weights.json": json_bytes(model.to_json()),
         "features.json": described,
         "samples.json": json_bytes(samples_document(model, featurizer)),
-        "thresholds.json": json_bytes(thresholds_document(outcomes, model.classes)),
         **attachments,
         **recorded,
         **_promise(model, reads=featurizer.reads, card=card, privacy=privacy),
@@ -219,15 +231,37 @@ def write_artifacts(
     return {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
 
 
-def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Privacy, signer: Signer) -> dict[str, str]:
-    """Write a release anew under another promise; all but card, privacy.json, manifest and signatures byte by byte."""
+def _sklearn_files(
+    model: LinearModel, featurizer: Featurizer, described: bytes, attachments: dict[str, bytes]
+) -> dict[str, bytes]:
+    estimator = sklearn_estimator(model)
+    return {
+        "model.skops": skops_bytes(model),
+        "pipeline.skops": canonical_skops(pipeline_bytes(estimator, described=described, attachments=attachments)),
+        "model.onnx": onnx_bytes(estimator, model, featurizer=featurizer.version),
+    }
+
+
+def reissue_artifacts(
+    source: Path,
+    directory: Path,
+    *,
+    card: Card,
+    privacy: Privacy,
+    signer: Signer,
+    abstain: Sequence[Mapping[str, float | None]] | None = None,
+) -> dict[str, str]:
+    """Write a release again under another promise, or with thresholds; all else is copied byte by byte."""
     verify_manifest(source)
     before = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
     listed: dict[str, Any] = before["files"]
     kind = json.loads((source / "features.json").read_text(encoding="utf-8"))["kind"]
     reads = featurizer_class(kind).reads
     contents = _promise(read_weights(source / "weights.json"), reads=reads, card=card, privacy=privacy)
-    kept = sorted(listed.keys() - REISSUED)
+    if abstain is not None:
+        known = json.loads((source / THRESHOLDS).read_text(encoding="utf-8"))
+        contents[THRESHOLDS] = json_bytes({**known, "abstain": list(abstain)})
+    kept = sorted(listed.keys() - REISSUED - contents.keys())
     contents |= _signed(listed | _listed(contents), before, card, signer)
     with _new_directory(directory) as partial:
         for name in kept:
@@ -239,6 +273,7 @@ def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Pri
 
 
 def _promise(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> dict[str, bytes]:
+    reads = "spans" if model.names_spans else reads
     if card["version"] == DESCRIBED:
         return {
             "card.md": described_card(model, reads=reads, card=card, privacy=privacy).encode(),
@@ -289,7 +324,7 @@ def read_weights(path: Path) -> LinearModel:
     try:
         return LinearModel.from_json(json.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:
-        raise ArtifactCorrupt(as_message("{name} holds no complete model", name=path.name)) from error
+        raise ArtifactCorrupt(f"{path.name} cannot be read") from error
 
 
 def verify_manifest(directory: Path) -> dict[str, str]:
@@ -298,14 +333,12 @@ def verify_manifest(directory: Path) -> dict[str, str]:
         listed = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
         expected = {name: (entry["bytes"], entry["sha256"]) for name, entry in listed.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactCorrupt(as_message("{name} has no readable manifest", name=directory.name)) from error
+        raise ArtifactCorrupt(f"{directory.name} cannot be read") from error
     listed_files = (path for path in directory.iterdir() if path.name not in UNLISTED)
     found = {path.name: (path.stat().st_size, file_sha256(path)) for path in listed_files}
     different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if different:
-        raise ArtifactCorrupt(
-            as_message("{name}: {files} do not match the manifest", name=directory.name, files=", ".join(different))
-        )
+        raise ArtifactCorrupt(f"{directory.name}: {', '.join(different)} do not match the manifest")
     signed = {name: file_sha256(directory / name) for name in UNLISTED if (directory / name).exists()}
     return {name: digest for name, (_, digest) in expected.items()} | signed
 
@@ -315,9 +348,7 @@ def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
     try:
         manifest, signature, bundle = ((directory / name).read_bytes() for name in UNLISTED)
     except OSError as error:
-        raise ArtifactCorrupt(
-            as_message("{name} lacks {files} or one of them", name=directory.name, files=", ".join(UNLISTED))
-        ) from error
+        raise ArtifactCorrupt(f"{directory.name} lacks {', '.join(UNLISTED)} or one of them") from error
     check_signature(manifest, signature, public_key=public_key)
     digests = verify_manifest(directory)
     others = {name: digest for name, digest in digests.items() if name != MODEL_SIGNATURE}
@@ -330,17 +361,13 @@ def recompute_weights(directory: Path) -> float | None:
     if not (directory / TRANSCRIPT).exists():
         if json.loads((directory / MANIFEST).read_bytes())["release"]["version"] == DESCRIBED:
             return None
-        raise ArtifactCorrupt(
-            as_message("This version was learned from records and lacks the transcript of its training.")
-        )
+        raise ArtifactCorrupt("The transcript of its training is missing.")
     try:
         return recomputed(
             *(json.loads((directory / name).read_bytes()) for name in (TRANSCRIPT, "weights.json", "privacy.json"))
         )
     except NotGenuine as error:
-        raise ArtifactCorrupt(
-            as_message("The transcript does not bear the weights out: {reason}", reason=error)
-        ) from error
+        raise ArtifactCorrupt(f"The weights do not match the transcript: {error}") from error
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:

@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from learner.errors import ArtifactCorrupt
 from privacy.ledger.keys import derived
-from privacy.wording import as_message
 
 MODEL_SIGNATURE = "model.sig"
 CONTEXT = b"dpal model signature, version 1"
@@ -79,14 +78,12 @@ def check_bundle(bundle: bytes, digests: Mapping[str, str], *, public_key: str) 
         resources = json.loads(payload)["predicate"]["resources"]
         signed = {each["name"]: each["digest"] for each in resources}
     except InvalidSignature as error:
-        raise ArtifactCorrupt(as_message("{name} is not signed by the site's key", name=MODEL_SIGNATURE)) from error
+        raise ArtifactCorrupt(f"{MODEL_SIGNATURE} was made with another key") from error
     except (ValueError, KeyError, TypeError, UnsupportedAlgorithm) as error:
-        raise ArtifactCorrupt(as_message("{name} cannot be read", name=MODEL_SIGNATURE)) from error
+        raise ArtifactCorrupt(f"{MODEL_SIGNATURE} cannot be read") from error
     if signed != dict(digests):
         different = sorted(each for each in signed.keys() | digests.keys() if signed.get(each) != digests.get(each))
-        raise ArtifactCorrupt(
-            as_message("{files} are not as {name} says", files=", ".join(different), name=MODEL_SIGNATURE)
-        )
+        raise ArtifactCorrupt(f"{MODEL_SIGNATURE}: {', '.join(different)} do not match the manifest")
 
 
 def _statement(digests: Mapping[str, str], *, name: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def check_signature(manifest: bytes, signature: bytes, *, public_key: str) -> No
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactCorrupt("manifest.sig cannot be read") from error
     if claimed != public_key:
-        raise ArtifactCorrupt("manifest.sig was made with another key than the one given")
+        raise ArtifactCorrupt("manifest.sig was made with another key")
     if not keys.is_signed(manifest, made, public_key=_decoded(public_key)):
         raise ArtifactCorrupt("manifest.sig does not fit manifest.json")
 

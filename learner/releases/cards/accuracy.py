@@ -1,6 +1,6 @@
 """The section of a card on accuracy: the model beside all that costs nothing."""
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from learner.releases.cards.words import markdown_table, plain
 
@@ -14,8 +14,40 @@ class Metric(TypedDict):
     version_0: float | None
     macro_f1: float
     calibration_error: float
+    # Of spans: entity F1 of all types and of each.
+    types: NotRequired[list["TypeScore"]]
 
 
+class TypeScore(TypedDict):
+    """Entity F1 of a type with its 95 % interval; None where the examples are too few to say."""
+
+    name: str
+    spans: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class ExpectedPoint(TypedDict):
+    """Accuracy after so many labels in a simulation on data outside the project; shares."""
+
+    labels: int
+    with_privacy: float
+    low: float
+    high: float
+    no_privacy: float
+
+
+class Expected(TypedDict):
+    """Forecast accuracy of the project's models and of what costs nothing."""
+
+    data: str
+    constant: float | None
+    version_0: float | None
+    points: list[ExpectedPoint]
+
+
+EXPECTED_HEAD = ("labels", "expected accuracy (worst to best of the simulated projects)", "no privacy")
 HEAD = (
     "data set",
     "examples",
@@ -27,9 +59,10 @@ HEAD = (
 )
 
 
-def accuracy_section(metrics: list[Metric], *, estimate: str = "") -> list[str]:
+def accuracy_section(metrics: list[Metric], *, expected: Expected | None = None) -> list[str]:
+    beneath = [] if expected is None else _expected_section(expected)
     if not metrics:
-        return ["No public test set was given, and measuring on private records would cost privacy."]
+        return ["No public test set was given, and measuring on private records would cost privacy.", *beneath]
     rows = [
         (
             metric["dataset"],
@@ -42,8 +75,38 @@ def accuracy_section(metrics: list[Metric], *, estimate: str = "") -> list[str]:
         )
         for metric in metrics
     ]
-    beneath = ["", f"No privacy: {plain(estimate)}"] if estimate else []
-    return [*markdown_table(HEAD, rows), *beneath, *_worthless(metrics)]
+    return [*markdown_table(HEAD, rows), *_worthless(metrics), *beneath]
+
+
+def types_section(metrics: list[Metric]) -> list[str]:
+    """Return entity F1 on each data set, where spans were measured."""
+    lines: list[str] = []
+    for metric in metrics:
+        rows = [(one["name"], str(one["spans"]), _type_words(one)) for one in metric.get("types", ())]
+        if rows:
+            lines += ["", f"Entity F1 on {plain(metric['dataset'])}:", ""]
+            lines += markdown_table(("type", "spans", "F1 (95 % interval)"), rows)
+    return lines
+
+
+def _type_words(one: TypeScore) -> str:
+    if one["value"] is None or one["low"] is None or one["high"] is None:
+        return "too few to say"
+    return f"{one['value']:.4f} ({one['low']:.4f} to {one['high']:.4f})"
+
+
+def _expected_section(expected: Expected) -> list[str]:
+    free = [("always one answer", expected["constant"]), ("words about classes alone", expected["version_0"])]
+    said = "".join(f"; {name} {share:.1%}" for name, share in free if share is not None)
+    rows = [
+        (
+            str(point["labels"]),
+            f"{point['with_privacy']:.1%} ({point['low']:.1%} to {point['high']:.1%})",
+            f"{point['no_privacy']:.1%}",
+        )
+        for point in expected["points"]
+    ]
+    return ["", f"Expected, simulated on {plain(expected['data'])}{said}:", "", *markdown_table(EXPECTED_HEAD, rows)]
 
 
 def _share(value: float) -> str:

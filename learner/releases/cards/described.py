@@ -3,7 +3,7 @@
 from typing import Any
 
 from learner.linear_model import LinearModel
-from learner.releases.cards.accuracy import accuracy_section
+from learner.releases.cards.accuracy import accuracy_section, types_section
 from learner.releases.cards.privacy_document import privacy_document
 from learner.releases.cards.rendering import Card, Privacy, front_matter, loading_section, tells, words_source
 from learner.releases.cards.words import plain
@@ -19,9 +19,7 @@ TRUST = "nobody needs to be trusted: no private row and no answer was read"
 
 
 def zero_promise(*, unit: str, adjacency: str, issued_at: str) -> Privacy:
-    """Return the guarantee of version 0: a limit of nothing, in the project's unit, which holds for any other as
-    well.
-    """
+    """Return the guarantee of version 0: a limit of 0 in the project's unit, true in any other, too."""
     return {
         "oracle": "trusted",
         "questions_shown": True,
@@ -53,8 +51,9 @@ def described_document(privacy: Privacy) -> dict[str, Any]:
 
 
 def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
+    kind = "conditional random field" if model.names_spans else "linear model"
     made_of = (
-        f"It is a linear model over {model.dimension} features, made of what the project's owner wrote about the "
+        f"It is a {kind} over {model.dimension} features, made of what the project's owner wrote about the "
         f"classes by {plain(card['created_at'])}; a class that nobody described stands there by its name. Other words "
         "make another version 0. What is trained is numbered from 1."
     )
@@ -81,7 +80,8 @@ def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Priva
         "## Accuracy on public data",
         "",
         *accuracy_section(card["metrics"]),
+        *types_section(card["metrics"]),
         "",
-        *loading_section(),
+        *loading_section(model),
     ]
     return "\n".join([*front_matter(reads=reads, card=card, privacy=privacy), *lines]) + "\n"

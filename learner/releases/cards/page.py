@@ -4,7 +4,7 @@ from markdown_it import MarkdownIt
 
 from annotation.markdown import PageRenderer
 
-FORMS = ("backticks", "escape", "fence", "heading", "list", "table")
+FORMS = ("backticks", "emphasis", "escape", "fence", "heading", "list", "table")
 FENCE = "---\n"
 
 

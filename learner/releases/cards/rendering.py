@@ -5,8 +5,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
+from dpal.spans.text import MAX_TOKENS
+from learner.estimators.abstaining import Threshold
 from learner.linear_model import LinearModel
-from learner.releases.cards.accuracy import Metric, accuracy_section
+from learner.releases.cards.accuracy import Expected, Metric, accuracy_section, types_section
 from learner.releases.cards.words import code, markdown_table, number, number_pair, plain, stated_limit
 
 
@@ -49,7 +51,12 @@ def as_yaml(value: Any) -> str:
 
 
 # By what the records are.
-PIPELINE_TAGS = {"text": "text-classification", "table": "tabular-classification", "image": "image-classification"}
+PIPELINE_TAGS = {
+    "text": "text-classification",
+    "table": "tabular-classification",
+    "image": "image-classification",
+    "spans": "token-classification",
+}
 
 
 class Card(TypedDict):
@@ -66,10 +73,14 @@ class Card(TypedDict):
     sampling_rate: float | None
     created_at: str
     metrics: list[Metric]
-    # What a plan found without privacy, in a sentence.
-    no_privacy: NotRequired[str]
+    # The forecast when the version was released; missing where nobody simulated these settings.
+    expected: NotRequired[Expected]
     # Who wrote the public words about the classes, as the owner says it.
     words_source: NotRequired[str]
+    # Why it was not compared with version 0.
+    not_compared: NotRequired[str]
+    # When the model abstains, once counts on a secret sample told it.
+    abstain: NotRequired[list[Threshold]]
 
 
 class AccountTerms(TypedDict):
@@ -178,9 +189,18 @@ print(model.predict(rows), model.predict_proba(rows))
 ```"""
 
 
+FINDING = """```python
+import dpal
+
+model = dpal.load("https://site.example", "project")
+print(model.predict(["a text"]))
+```"""
+
+
 def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
+    kind = card["estimator"] if model.names_spans else f"linear model ({card['estimator']})"
     what_it_is = (
-        f"It is a linear model ({card['estimator']}) over {model.dimension} features, trained on {_trained_on(card)} "
+        f"It is a {kind} over {model.dimension} features, trained on {_trained_on(card)} "
         f"and released on {plain(card['created_at'])}."
     )
     lines = [
@@ -212,14 +232,37 @@ def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy)
         ),
         "",
         *words_source(card),
+        *([said, ""] if (said := card.get("not_compared")) else []),
         "## Accuracy on public data",
         "",
-        *accuracy_section(card["metrics"], estimate=card.get("no_privacy", "")),
+        *accuracy_section(card["metrics"], expected=card.get("expected")),
+        *types_section(card["metrics"]),
         "",
+        *abstain_section(card),
         *transcript_section(privacy),
-        *loading_section(),
+        *loading_section(model),
     ]
     return "\n".join([*front_matter(reads=reads, card=card, privacy=privacy), *lines]) + "\n"
+
+
+def abstain_section(card: Card) -> list[str]:
+    if not card.get("abstain"):
+        return []
+    rows = [
+        (
+            f"{one.precision:.0%}",
+            "none found" if one.threshold is None else number(one.threshold),
+            f"{one.answered:.0%}" if one.threshold is not None else "",
+        )
+        for one in card["abstain"]
+    ]
+    said = (
+        "Noisy counts on a secret sample that the model was not trained on chose these thresholds, charged to the "
+        "account as listed above. Each keeps its share of right answers on records like the pool's in at least 95 % "
+        "of all such choices. `dpal predict --abstain` uses them."
+    )
+    head = ("right at least", "least probability of the likeliest class", "answers, about")
+    return ["## Abstaining", "", *markdown_table(head, rows), "", said, ""]
 
 
 def transcript_section(privacy: Privacy) -> list[str]:
@@ -237,7 +280,9 @@ def words_source(card: Card) -> list[str]:
     return [f"Words about the classes: {plain(said)}.", ""] if said else []
 
 
-def loading_section() -> list[str]:
+def loading_section(model: LinearModel) -> list[str]:
+    if model.names_spans:
+        return ["## Loading", "", "`dpal.load` checks the files and finds spans with their scores.", "", FINDING]
     files_said = (
         "`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,",
         "`weights.json` holds the same numbers as `model.skops`, and `privacy.json` the guarantee for programs.",
@@ -248,6 +293,11 @@ def loading_section() -> list[str]:
 def tells(model: LinearModel) -> str:
     names = ", ".join(code(name) for name in model.classes)
     n = len(model.classes)
+    if model.names_spans:
+        return (
+            f"It finds spans of these types in the first {MAX_TOKENS} words of a text: {names}. Right, in the accuracy "
+            "below, is a text of which all spans are found with their types, and no other."
+        )
     if not model.names_sets:
         return f"It knows 1 class: {names}." if n == 1 else f"It tells apart {n} classes: {names}."
     if n == 1:
@@ -276,11 +326,11 @@ def view_of(privacy: Privacy) -> str:
 def front_matter(*, reads: str, card: Card, privacy: Privacy) -> list[str]:
     tag = PIPELINE_TAGS[reads]
     fields: dict[str, Any] = {
-        "library_name": "sklearn",
+        "library_name": "dpal" if reads == "spans" else "sklearn",
         # Whose model it is, its owner says; a card that guessed would grant rights nobody gave.
         "license": "unknown",
         "pipeline_tag": tag,
-        "tags": ["differential-privacy", "sklearn", "skops", "onnx", tag],
+        "tags": ["differential-privacy", *([] if reads == "spans" else ["sklearn", "skops", "onnx"]), tag],
         "model_name": card["name"],
         "version": card["version"],
         "privacy": [

@@ -1,7 +1,8 @@
-"""Issuing cards anew before a limit rises: no card of an offered release prints less than its account allows."""
+"""Cards and thresholds issued after a release: no card of an offered one prints less than its account allows."""
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ from django.db import transaction
 from annotation.models import Project
 from annotation.work.services import files
 from learner.errors import ArtifactCorrupt, CardNotIssued
+from learner.estimators import abstaining
 from learner.models import ModelRelease, PrintedLimit, ReleaseState
 from learner.pools.selectors import releases_of
 from learner.releases import storage
 from learner.releases.artifacts.files import reissue_artifacts
 from learner.releases.cards.rendering import AccountTerms, Privacy
+from learner.releases.selectors import abstaining_of
 from learner.releases.services import publishing
 from privacy.accounting.units import atto_shown, nano_shown
-from privacy.ledger.models import BudgetAccount
+from privacy.ledger.models import BudgetAccount, LedgerEntry
 from privacy.wording import as_message
 
 
@@ -36,35 +39,53 @@ def issue_for_higher_limit(
 
 def _issue(release: ModelRelease, account: BudgetAccount, printed: PrintedLimit) -> None:
     terms = [_raised(each, printed) if each["protects"] == account.plain_label else each for each in release.guarantee]
+    refusal = as_message(
+        "The limit stays: the files of version {version} do not verify. Retire that version first.",
+        version=release.version,
+    )
+    _reissue(release, terms, refusal=refusal)
+    printed.save(update_fields=["epsilon_limit_nano", "delta_limit_atto"])
+
+
+def issue_with_thresholds(*, release: ModelRelease, entries: Sequence[LedgerEntry]) -> None:
+    """Store in a release's files when it abstains, as its newest counts say, and what finding that was charged."""
+    # No limit rises meanwhile: its card would be written from terms that this one does not have.
+    accounts = PrintedLimit.objects.filter(release=release).values("account")
+    list(BudgetAccount.objects.select_for_update(no_key=True).filter(pk__in=accounts).order_by("pk"))
+    current = releases_of(release.project).get(pk=release.pk)
+    refusal = as_message("The files of version {version} do not verify.", version=release.version)
+    _reissue(current, current.guarantee, refusal=refusal, entries=entries)
+    current.lineage.add(*entries)
+
+
+def _reissue(
+    release: ModelRelease, terms: list[AccountTerms], *, refusal: str, entries: Sequence[LedgerEntry] | None = None
+) -> None:
+    """Write a release's files again; `entries` that found thresholds store these, too."""
     folder, name = release.folder, _next_folder(release)
     draft = publishing.drafts_of(release.project) / f".{name.rpartition('/')[2]}"
     shutil.rmtree(draft, ignore_errors=True)
     try:
         with storage.files_at_hand(release) as source:
-            digests = _write(source, draft, release, terms)
+            digests = _write(source, draft, release, terms, entries)
         publishing.move_into_place(draft, name)
     except ArtifactCorrupt as error:
-        raise CardNotIssued(
-            as_message(
-                "The limit stays as it is: the card of version {version} prints it and cannot be issued anew, since "
-                "its files do not verify. Retire that version first.",
-                version=release.version,
-            )
-        ) from error
+        raise CardNotIssued(refusal) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    printed.save(update_fields=["epsilon_limit_nano", "delta_limit_atto"])
     ModelRelease.objects.filter(pk=release.pk).update(folder=name, digests=digests, guarantee=terms)
     transaction.on_commit(lambda: files.delete_folder(folder))
 
 
-def _write(source: Path, draft: Path, release: ModelRelease, terms: list[AccountTerms]) -> dict[str, str]:
+def _write(
+    source: Path, draft: Path, release: ModelRelease, terms: list[AccountTerms], entries: Sequence[LedgerEntry] | None
+) -> dict[str, str]:
     said: dict[str, Any] = json.loads((source / "privacy.json").read_text(encoding="utf-8"))
     privacy: Privacy = {
         "oracle": said["oracle"],
         "questions_shown": said["questions_shown"],
         "accounts": terms,
-        "entries": said["entries"],
+        "entries": [*said["entries"], *map(publishing.line_of, entries or ())],
         "heads": {each["protects"]: each["chain_head"] for each in said["accounts"]},
         "issued_at": publishing.today(),
         "answers": said.get("answers", ""),
@@ -73,7 +94,10 @@ def _write(source: Path, draft: Path, release: ModelRelease, terms: list[Account
     metrics = publishing.metrics_of(release)
     made_on = release.created_at.date().isoformat()
     card = publishing.card_facts(release.training_run, estimator=release.estimator, metrics=metrics, made_on=made_on)
-    return reissue_artifacts(source, draft, card=card, privacy=privacy, signer=storage.signer())
+    found = abstaining_of(release)
+    card["abstain"] = found
+    stored = None if entries is None else abstaining.stored(found)
+    return reissue_artifacts(source, draft, card=card, privacy=privacy, signer=storage.signer(), abstain=stored)
 
 
 def _raised(terms: AccountTerms, printed: PrintedLimit) -> AccountTerms:

@@ -25,7 +25,7 @@ def roll_back_channel(*, project: Project, channel: str, reason: str, actor: Use
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         before = _before(project, channel)
         if before is None:
-            raise ChannelRefused(as_message("{channel} was no other version that is still released.", channel=channel))
+            raise ChannelRefused(as_message("{channel} has no earlier version to roll back to.", channel=channel))
         return _moved(before, channel, reason, actor, rolled_back=True)
 
 
@@ -46,14 +46,12 @@ def _before(project: Project, channel: str) -> ModelRelease | None:
 
 def _moved(release: ModelRelease, channel: str, reason: str, actor: User, *, rolled_back: bool) -> ChannelMove:
     if not re.fullmatch(CHANNEL, channel) or channel in selectors.OFFERED:
-        raise ChannelRefused("A channel is called by two to thirty small letters and hyphens, and not latest or main.")
+        raise ChannelRefused("A channel name has 2 to 30 lower-case letters and hyphens, and is not latest or main.")
     if not reason.strip():
-        raise ReasonMissing("Say why the channel is moved; the reason stays with it.")
+        raise ReasonMissing("Give a reason; it is kept.")
     release.refresh_from_db(fields=["state"])
     if release.state != ReleaseState.RELEASED:
-        raise ChannelRefused(
-            as_message("Version {version} is not released, so no channel can be it.", version=release.version)
-        )
+        raise ChannelRefused(as_message("Version {version} is not released.", version=release.version))
     move = ChannelMove.objects.create(
         project=release.project,
         channel=channel,

@@ -85,8 +85,8 @@ def _ledger(release: ModelRelease) -> str:
         for verdict in audit_accounts(scope=account.scope, marks=marks):
             if verdict.differing:
                 return as_plural_message(
-                    "The audit of the ledger account '{word}' found {n} difference.",
-                    "The audit of the ledger account '{word}' found {n} differences.",
+                    "The ledger audit of '{word}' found {n} difference.",
+                    "The ledger audit of '{word}' found {n} differences.",
                     word=account.label,
                     n=verdict.differing,
                 )
@@ -97,7 +97,7 @@ def _mechanism(verdict: MechanismAudit | None) -> str:
     if verdict is None or verdict.epsilon_lower_bound <= verdict.charged_epsilon:
         return ""
     return as_message(
-        "The canary audit shows that {estimator} leaks at least epsilon {shown:.3g} where {charged:.3g} is charged.",
+        "The canary audit found epsilon {shown:.3g} in {estimator}, above the charged {charged:.3g}.",
         estimator=verdict.estimator,
         shown=verdict.epsilon_lower_bound,
         charged=verdict.charged_epsilon,

@@ -25,10 +25,10 @@ from learner.releases.cards.rendering import Card
 from learner.releases.evaluations import Score
 from learner.releases.provenance_entries import provenance_of
 from learner.releases.services import publishing
-from privacy.wording import as_message
 
-# A page waits while a test set goes through the features; a larger one is looked at once a worker has done that.
-MOST_ROWS = 20_000
+# A page waits while a test set goes through the features; a larger one is looked at once a worker has done that. A
+# transformer reads a few hundred rows a second.
+MOST_ROWS, MOST_SLOW_ROWS = 20_000, 500
 SCORES = "scores.json"
 
 
@@ -71,7 +71,7 @@ def described_release(project: Project) -> DescribedRelease:
         stored = json.loads((folder / SCORES).read_text(encoding="utf-8"))
     except (OSError, ArtifactCorrupt) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise ArtifactCorrupt(as_message("{name} is incomplete; ask for it again", name=MANIFEST)) from error
+        raise ArtifactCorrupt(f"{MANIFEST} is incomplete; ask for it again") from error
     named = {dataset.pk: dataset for dataset in public}
     scores = [Score(named[one.pop("dataset")], **one) for one in stored]
     return DescribedRelease(project, folder / "files", digests, scores, project.configuration.created_at)
@@ -86,7 +86,7 @@ def forget_described(project: Project) -> None:
 
 
 def _can_be_read(dataset: Dataset, featurizer: Featurizer) -> bool:
-    if featurizer.is_quick and dataset.row_count <= MOST_ROWS:
+    if dataset.row_count <= (MOST_ROWS if featurizer.is_quick else MOST_SLOW_ROWS):
         return True
     return FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).exists()
 

@@ -21,7 +21,7 @@ from annotation.work.services import files
 from annotation.work.services.attempts import Lease, finish_work
 from dpal.recompute.transcript import Transcript
 from learner.errors import LimitsMoving
-from learner.estimators.catalogue import words_for
+from learner.estimators.catalogue import why_not_compared, words_for
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import Evaluation, ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
@@ -34,7 +34,7 @@ from learner.releases.artifacts.settings import configuration_of
 from learner.releases.cards.accuracy import Metric
 from learner.releases.cards.rendering import OPEN_ANSWERS, AccountTerms, Card, EntryLine, Privacy
 from learner.releases.evaluations import Score
-from learner.releases.no_privacy import estimate_of_run, estimate_said
+from learner.releases.no_privacy import expected_of
 from learner.releases.provenance_entries import provenance_of
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_shown, nano_shown
@@ -98,7 +98,7 @@ def staged_version(
                     raise RuntimeError(f"version {run.version} was staged and not published")
                 fault_point("training_published")
                 return
-    raise LimitsMoving("A limit rose each time the card of this version was written.")
+    raise LimitsMoving("A limit rose while the card of this version was written.")
 
 
 @contextmanager
@@ -178,7 +178,7 @@ def answers_words(project: Project) -> str:
 
 def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str) -> Card:
     used = selectors.trained_on(run)
-    return {
+    card: Card = {
         "project": run.project.slug,
         "name": run.project.name,
         "version": run.version,
@@ -190,12 +190,16 @@ def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_
         "created_at": made_on,
         "metrics": metrics,
         "words_source": str(run.project.settings.get("words_source") or ""),
-        "no_privacy": estimate_said(estimate_of_run(run), may_plan=False),
+        "not_compared": why_not_compared(estimator),
     }
+    expected = expected_of(run.project)
+    if expected is not None:
+        card["expected"] = expected
+    return card
 
 
 def metric_of(score: Score) -> Metric:
-    return {
+    found: Metric = {
         "dataset": score.dataset.name,
         "examples": score.examples,
         "accuracy": score.correct / score.examples,
@@ -205,6 +209,11 @@ def metric_of(score: Score) -> Metric:
         "version_0": score.measures.get("version_0", {}).get("accuracy"),
         "calibration_error": score.measures["calibration_error"]["value"],
     }
+    if "f1" in score.measures:
+        named = zip(map(str, score.dataset.project.classes), score.measures["f1"], strict=False)
+        total = {"name": "all", "spans": sum(one["spans"] for one in score.measures["f1"])}
+        found["types"] = [total | score.measures["micro_f1"], *({"name": name} | one for name, one in named)]
+    return found
 
 
 def metrics_of(release: ModelRelease) -> list[Metric]:

@@ -11,7 +11,7 @@ from privacy.wording import as_message
 
 def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
     if not reason.strip():
-        raise ReasonMissing("Say why the release is retired; the reason stays with it.")
+        raise ReasonMissing("Give a reason; it is kept.")
     with transaction.atomic():
         if ModelRelease.objects.select_for_update(no_key=True).get(pk=release.pk).state == ReleaseState.RETIRED:
             raise NotReleased(as_message("Version {version} is retired already.", version=release.version))
@@ -31,7 +31,7 @@ def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
 def endorse_release(*, release: ModelRelease, reason: str, actor: User) -> Endorsement:
     """Offer a release as `latest` although it does not beat a constant on public examples."""
     if not reason.strip():
-        raise ReasonMissing("Say why the release is offered all the same; the reason stays with it.")
+        raise ReasonMissing("Give a reason; it is kept.")
     return Endorsement.objects.get_or_create(
         release=release, defaults={"reason": reason.strip()[:300], "endorsed_by": actor}
     )[0]

@@ -1,17 +1,13 @@
 """The loop: a project's next step, and one private choice of questions."""
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Max
 from numpy.typing import NDArray
 
-from annotation import access
-from annotation.models import UNFINISHED, Arrival, Consensus, Oracle, Project, Selection, WorkState
+from annotation.models import UNFINISHED, Arrival, Consensus, Oracle, Project, Selection
 from annotation.questions.services import labels, queue
 from annotation.work.services import broker, jobs, looks
 from annotation.work.services.attempts import finish_work
@@ -26,10 +22,7 @@ from learner.pools.keys import (
     CHECK_RELEASE_TASK,
     CHOOSE_QUESTIONS,
     EVALUATE_RELEASE_TASK,
-    MEASURE_SHARES_TASK,
-    RUN_ROUND_TASK,
     RUN_STREAM_TASK,
-    TRAIN_MODEL_TASK,
 )
 from learner.pools.records import Candidates, Examples
 from learner.releases import evaluations
@@ -45,9 +38,8 @@ from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.wording import as_message
 
-RESEND_AFTER = timedelta(seconds=5)
-NOTHING_LEFT = as_message("There was nothing left to ask.")
-ANSWERS_SPENT = as_message("The annotation budget is spent.")
+NOTHING_LEFT = as_message("There is nothing left to ask.")
+ANSWERS_SPENT = as_message("The annotation budget is spent; a manager can raise it.")
 
 
 def advance_project(*, project_id: int) -> ProjectStatus:
@@ -93,7 +85,7 @@ def _stream_moves(project_id: int) -> bool:
 
 
 def advance_projects() -> None:
-    """Advance every project that is due, and send again what no worker holds: its task or its worker was lost."""
+    """Advance every project that is due, and send again what a stream or a release waits for."""
     faults: list[Exception] = []
     moving = []
     for project_id, arrival in looks.due_looks():
@@ -112,11 +104,6 @@ def advance_projects() -> None:
     _send_unless_waiting(CHECK_RELEASE_TASK, "release_id", list(unchecked))
     unmeasured = evaluations.unmeasured_releases().values_list("pk", flat=True)
     _send_unless_waiting(EVALUATE_RELEASE_TASK, "release_id", list(unmeasured))
-    _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
-    runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
-    _send_unless_waiting(TRAIN_MODEL_TASK, "run_id", [str(run_id) for run_id in runs])
-    reports = _unheld(SharesReport.objects.all()).values_list("pk", flat=True)
-    _send_unless_waiting(MEASURE_SHARES_TASK, "report_id", [str(report_id) for report_id in reports])
     if faults:
         raise faults[0]
 
@@ -128,17 +115,8 @@ def _send_unless_waiting(task: str, name: str, ids: Sequence[int | str]) -> None
             send_on_commit(task, **{name: each})
 
 
-def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
-    # A process whose clock was ahead wrote a time that is still to come.
-    waiting = Q(state=WorkState.WAITING) & (Q(created_at__lt=Now() - RESEND_AFTER) | Q(created_at__gt=Now()))
-    rows = rows.exclude(project__state__in=access.CLOSED)
-    return rows.filter(waiting | Q(state=WorkState.RUNNING, leased_until__lt=Now()))
-
-
 def start_anew(*, row: Round | TrainingRun) -> Round | TrainingRun | None:
-    """Start another round or training where the newest one was cancelled or failed; None where there is no such
-    thing.
-    """
+    """Start another round or training where the newest one was cancelled or failed, None where there is none."""
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(pk=row.project_id)
         if not failures.may_start_anew(project, row):
@@ -155,7 +133,7 @@ def train_on_few(*, project: Project) -> TrainingRun:
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if next_step.project_status(locked).step != Step.FEW_LABELS:
-            raise NothingWaits("No training waits for a word: the project has gone on meanwhile.")
+            raise NothingWaits("No training is waiting for a decision any more.")
         return _start_training(locked)
 
 
@@ -167,7 +145,7 @@ def _start_round(project: Project) -> Round:
     started.number = last + 1
     started.model = None if started.strategy == Selection.RANDOM else selectors.newest_release(project)
     started.save()
-    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    jobs.send_on_commit()
     return started
 
 
@@ -177,7 +155,7 @@ def _counts_shares(project: Project) -> bool:
 
 def _start_training(project: Project) -> TrainingRun:
     if _counts_shares(project):
-        raise SharesRefused(as_message("Shares of classes are being counted; try again when they are there."))
+        raise SharesRefused(as_message("A training or measurement is running; try again later."))
     agreed = Consensus.objects.filter(project=project)
     newest = selectors.releases_of(project).first()
     counts = selectors.question_counts(project)
@@ -201,7 +179,7 @@ def _start_training(project: Project) -> TrainingRun:
         labels_used=labels_used,
         unagreed=unagreed,
     )
-    send_on_commit(TRAIN_MODEL_TASK, run_id=str(started.pk))
+    jobs.send_on_commit()
     return started
 
 

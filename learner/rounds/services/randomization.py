@@ -26,7 +26,6 @@ from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.wording import as_message
 
 # Of a large gate output the texts said most often tell where the classes lie; more of them change nothing.
 MOST_TEXTS = 20_000
@@ -43,7 +42,7 @@ def pay_for_answers(project: Project) -> LedgerEntry | None:
         series,
         account=project.labels_account,
         event=event,
-        purpose=as_message("all answers, questions and models"),
+        purpose="all answers, questions and models",
         subject="answers",
         of=event.to_json(),
     )
@@ -55,7 +54,7 @@ def say_answers(run: TrainingRun) -> None:
     project = run.project
     paid = answer_selectors.series_entry(project)
     if paid is None:
-        raise NotEnoughLabels("Nothing was asked under randomised answers yet.")
+        raise NotEnoughLabels("Nothing was asked yet.")
     datasets = list(records.pool_datasets(project))
     X = features.stacked_features(datasets, dimension=featurizer_of(project).dimension)
     model = prior_of(project, X)
@@ -78,8 +77,8 @@ def say_answers(run: TrainingRun) -> None:
         entry = ledger.record_post_processing(
             account=paid.account,
             parent=paid,
-            operation=as_message("randomised answers"),
-            purpose=as_message("say the answers to questions at random"),
+            operation="randomised answers",
+            purpose="say the answers to questions at random",
             subject=attempts.attempt_subject(run),
             output_digest=_digest(questions, said),
             key=attempt_key(run, run.attempt, part="answers"),

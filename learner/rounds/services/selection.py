@@ -16,7 +16,6 @@ from annotation.models import Dataset, Oracle, Project, WorkState
 from annotation.questions.services import queue
 from annotation.work.services import jobs
 from annotation.work.services.attempts import finish_work
-from annotation.work.services.sending import send_on_commit
 from learner.errors import BlockNotOpen, NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, SecretDraw
@@ -24,7 +23,7 @@ from learner.models.rounds import PART_ROWS
 from learner.pools import answers, attempts, features, prices, records, selectors, starts
 from learner.pools.attempts import CHOICE_PAID, QUESTIONS, SCORES, Progress
 from learner.pools.configuration import blocks_choice_of, featurizer_of, strategy_of
-from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, RUN_ROUND_TASK
+from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS
 from learner.pools.records import Examples
 from learner.rounds import next_step
 from learner.rounds.next_step import Step
@@ -43,7 +42,6 @@ from privacy.ledger.faults import fault_point
 from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import can_pay
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.wording import as_message
 
 
 def reserve_choice(chosen: Round, *, event: Event, purpose: str) -> LedgerEntry:
@@ -62,7 +60,7 @@ def scoring_model(chosen: Round) -> LinearModel | None:
         return None
     model = starts.start_model(chosen.project)
     if model is None and chosen.project.oracle == Oracle.TRUSTED:
-        raise NothingToAsk("There is no model any more that could score this round.")
+        raise NothingToAsk("There is no model left to score this round.")
     return model
 
 
@@ -73,7 +71,7 @@ def repeat_doubted(chosen: Round, progress: Progress) -> None:
     examples = records.gate_examples(project, settled)
     chooser, model = strategy_of(project, chosen.strategy), scoring_model(chosen)
     if model is None or not len(examples.ids):
-        raise NothingToAsk("There is nothing left to ask again.")
+        raise NothingToAsk("There is nothing left to ask.")
     assert isinstance(chooser, Uncertainty)
     progress.begin(SCORES)
     X = features.stacked_features(examples.datasets, dimension=featurizer_of(project).dimension)
@@ -86,7 +84,7 @@ def repeat_doubted(chosen: Round, progress: Progress) -> None:
         entries = attempts.record_free_use(
             chosen,
             gates=records.gate_entries(examples.datasets),
-            operation=as_message("choice of questions to ask again"),
+            operation="choice of questions to ask again",
             purpose=CHOOSE_QUESTIONS,
             output_digest=attempts.asked_digest(chosen, ids),
         )
@@ -154,7 +152,7 @@ def start_block(project: Project) -> Round:
     started = Round.objects.create(
         project=project, number=last + 1, strategy=project.selection, block=block, requested=records.pool_size(project)
     )
-    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    jobs.send_on_commit()
     return started
 
 
@@ -171,7 +169,7 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     progress.begin(QUESTIONS)
     with transaction.atomic():
         if not candidates.datasets:
-            raise NothingToAsk("There is no pool to ask about.")
+            raise NothingToAsk("There is no pool.")
         drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))
         rows = np.asarray(rng.permutation(drawn), dtype=np.int64)
         ids = candidates.ids_of(rows)

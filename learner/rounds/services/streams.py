@@ -19,6 +19,7 @@ from annotation.data.services import streams as records
 from annotation.models import Consensus, DataKind, Project, Query, QueryState
 from annotation.questions.selectors import label_type
 from annotation.questions.services import labels
+from annotation.work.services import jobs
 from annotation.work.services.attempts import Lease
 from annotation.work.services.sending import send_on_commit
 from learner.errors import NotEnoughLabels
@@ -36,13 +37,12 @@ from learner.pools.configuration import (
     stream_event,
     stream_screen,
 )
-from learner.pools.keys import RUN_STREAM_TASK, TRAIN_MODEL_TASK
+from learner.pools.keys import RUN_STREAM_TASK
 from learner.pools.streaming import Examination, examine
 from learner.releases.services import checks, publishing
 from privacy.errors import BudgetExceeded, SimulationNotReleasable
 from privacy.ledger.faults import fault_point
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.wording import as_message
 
 
 def release_version(run: TrainingRun, lease: Lease) -> None:
@@ -50,11 +50,11 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
     project = run.project
     stream = Stream.objects.select_related("entry__account", "entry__parent").get(project=project)
     if stream.learner_state is None or stream.entry is None or stream.batches_used != run.stream_batches:
-        raise NotEnoughLabels("The stream does not stand where this version was started.")
+        raise NotEnoughLabels("The stream has moved on since.")
     featurizer = featurizer_of(project)
     learner = learner_of(project, featurizer).resume(stream.learner_state)
     if not learner.releasable:
-        raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
+        raise SimulationNotReleasable("The noise was seeded, so the model has no guarantee.")
     model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax")
     paid = stream.entry
     with publishing.staged_version(
@@ -64,8 +64,8 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
             run,
             account=project.pool_account,
             parent=paid,
-            operation=as_message("a version of the paid stream"),
-            purpose=as_message("release a version of the stream's model"),
+            operation="a version of the paid stream",
+            purpose="release a version of the stream's model",
             output_digest=staged.digest,
         )
         Stream.objects.filter(pk=stream.pk).update(
@@ -101,7 +101,7 @@ def update_stream(*, project: Project, stream: Stream) -> bool:
     learner = current_learner(project, stream, featurizer)
     _learn(project, learner, batches, featurizer)
     if learner.simulated_:
-        raise SimulationNotReleasable("The noise came from a seed, so the weights carry no guarantee.")
+        raise SimulationNotReleasable("The noise was seeded, so the model has no guarantee.")
     stream.learner_state = learner.state()
     stream.batches_used = numbers[-1]
     stream.save(update_fields=["learner_state", "batches_used"])
@@ -131,7 +131,7 @@ def start_release(*, project: Project, stream: Stream) -> TrainingRun:
         last_consensus_id=project.labels_used_through,
         labels_used=Consensus.objects.filter(project=project, query__round_number__lte=stream.batches_used).count(),
     )
-    send_on_commit(TRAIN_MODEL_TASK, run_id=str(started.pk))
+    jobs.send_on_commit()
     return started
 
 
@@ -233,7 +233,7 @@ def _pay(project: Project) -> bool:
             stream,
             account=project.pool_account,
             event=event,
-            purpose=as_message("the whole stream, however long"),
+            purpose="the whole stream, however long",
             subject="stream",
             of={"stream": stream.pk, "event": event.to_json()},
         )

@@ -1,7 +1,7 @@
 """Predictions and suggestions of a released model."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from annotation.choices.plans import suggests
 from annotation.models import Assignment, DataKind, Oracle, Project, Query, QueryState
 from annotation.models.database import integer_table
+from annotation.questions.services.spans import span_set_number
+from annotation.selectors import asked_records
+from dpal.spans.text import Span
 from learner.errors import InputNotFitting, ReleaseBuried, not_released
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.linear_model import LinearModel
@@ -21,6 +24,7 @@ from learner.pools import attempts, features, selectors, starts
 from learner.pools.configuration import featurizer_of, places_of_model
 from learner.pools.keys import SUGGEST_CLASSES, attempt_key
 from learner.pools.records import Examples
+from learner.releases.artifacts.files import span_model
 from learner.strategies.rows import ListedRows, Rows
 from privacy.ledger import services as ledger
 from privacy.mechanisms.randomness import SecureRandom
@@ -48,16 +52,18 @@ def predict_records(
     """Predict texts, or rows of declared columns, whichever the project holds; say what predicted."""
     wanted = {DataKind.TEXT: ("texts", texts), DataKind.TABLE: ("rows", rows)}.get(DataKind(release.project.data_kind))
     if wanted is None:
-        raise InputNotFitting("Images are not predicted over this route; load model.onnx or weights.json.")
+        raise InputNotFitting("This route does not predict images; load model.onnx or weights.json.")
     name, batch = wanted
     if batch is None or (texts is not None and rows is not None):
-        raise InputNotFitting(as_message("This project's records are sent as {name}, and nothing else.", name=name))
+        raise InputNotFitting(as_message("Send this project's records as {name} only.", name=name))
     if release.state == ReleaseState.CANDIDATE:
         raise not_released(release.version, release.held_back)
     # Asked of retired ones alone: a process that served it before would go on from memory.
     if release.state == ReleaseState.RETIRED and ModelRelease.objects.filter(pk=release.pk, weights={}).exists():
-        raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
+        raise ReleaseBuried("This release was deleted with its project; digests and guarantee remain.")
     predictor = _predictor(release.pk)
+    if predictor.model.names_spans:
+        raise InputNotFitting("This route finds no spans; use dpal.load(...).predict(texts).")
     if rows is not None:
         refuse_undeclared_columns(rows, declared=predictor.columns)
     return predictor, *predictor.predict(batch)
@@ -69,7 +75,7 @@ def refuse_undeclared_columns(rows: Sequence[dict[str, Any]], *, declared: froze
             as_message("The declared columns are {columns}; others were sent.", columns=", ".join(sorted(declared)))
         )
     if any(isinstance(value, list | dict) for row in rows for value in row.values()):
-        raise InputNotFitting("A column holds a text, a number, true, false or null.")
+        raise InputNotFitting("A cell is a text, a number, true, false or null.")
 
 
 @lru_cache(maxsize=KEPT_RELEASES)
@@ -94,6 +100,9 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     model = starts.described_model(project) if release is None else LinearModel.from_json(release.weights)
     if model is None:
         return 0
+    if model.names_spans:
+        # Of a secret block alone: its time would tell the coins.
+        return 0 if applied_to is not None else _suggest_spans(project, model, chosen)
     X = features.stacked_features(asked.datasets, dimension=featurizer_of(project).dimension)
     order = np.argsort(asked.rows)
     leaders, percents = _applied(model, X, asked.rows[order], applied_to)
@@ -104,11 +113,27 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     ids = asked.ids[order]
     by_id = np.argsort(ids)
     places = by_id[np.searchsorted(ids, pairs[:, 1], sorter=by_id)] if len(pairs) else pairs[:, 1]
-    written = _store(project, model, pairs[:, 0], leaders[places], percents[places])
+    written = _store(project, _made(project, model, pairs[:, 0], leaders[places], percents[places]))
     written += _suggest_for_checks(project, model)
     if written and release is not None and project.oracle == Oracle.CROWD:
         _record(chosen, release, pairs[:, 0])
     return written
+
+
+def _suggest_spans(project: Project, model: LinearModel, chosen: Round) -> int:
+    """Suggest the spans that a model finds in the questions of a round and in checks, where it finds any."""
+    asked = Q(round_number=chosen.number, state=QueryState.OPEN) | Q(state=QueryState.GOLD, gold__retired_at=None)
+    waiting = Query.objects.filter(asked, project=project, suggested=None, emptied=False).order_by("pk")
+    pairs = list(waiting.values_list("pk", "record"))
+    records = asked_records(record for _pk, record in pairs)
+    texts = [records[record].text or "" for _pk, record in pairs]
+    now, made = project.renamed_classes, {}
+    for (pk, _record), text, found in zip(pairs, texts, span_model(model).predict(texts), strict=True):
+        if found:
+            spans = [Span(one.start, one.end, now.get(one.type, one.type)) for one in found]
+            percent = round(PERCENT * min(one.score for one in found))
+            made[pk] = span_set_number(project, spans, text), percent
+    return _store(project, made)
 
 
 def only(among: Examples, ids: NDArray[np.int64]) -> Examples:
@@ -141,7 +166,8 @@ def _suggest_for_checks(project: Project, model: LinearModel) -> int:
     if texts:
         X = np.asarray(featurizer_of(project).transform([text for _pk, text in texts]), dtype=np.float32)
         leaders, percents = _applied(model, X, np.arange(len(texts), dtype=np.int64))
-        written += _store(project, model, np.array([pk for pk, _text in texts], dtype=np.int64), leaders, percents)
+        ids = np.array([pk for pk, _text in texts], dtype=np.int64)
+        written += _store(project, _made(project, model, ids, leaders, percents))
     found = (
         waiting.filter(record__isnull=False).select_related("record__dataset__project").order_by("record__row_number")
     )
@@ -153,21 +179,27 @@ def _suggest_for_checks(project: Project, model: LinearModel) -> int:
         records = [query.record for query in queries if query.record is not None]
         X = features.open_features(records[0].dataset)
         leaders, percents = _applied(model, X, np.array([record.row_number for record in records], dtype=np.int64))
-        written += _store(project, model, np.array([query.pk for query in queries], dtype=np.int64), leaders, percents)
+        ids = np.array([query.pk for query in queries], dtype=np.int64)
+        written += _store(project, _made(project, model, ids, leaders, percents))
     return written
 
 
-def _store(
+def _made(
     project: Project,
     model: LinearModel,
     ids: NDArray[np.int64],
     leaders: NDArray[np.int64],
     percents: NDArray[np.int64],
-) -> int:
+) -> dict[int, tuple[int, int]]:
+    named = places_of_model(project, model.classes)[leaders]
+    return dict(zip(ids.tolist(), zip(named.tolist(), percents.tolist(), strict=True), strict=True))
+
+
+def _store(project: Project, made: Mapping[int, tuple[int, int]]) -> int:
+    """Store what is suggested with each question, and how sure the model is of it in percent; return how many."""
     choice = suggests(project.settings)
     assert choice is not None
-    coin, places = SecureRandom(), places_of_model(project, model.classes)
-    made = dict(zip(ids.tolist(), zip(places[leaders].tolist(), percents.tolist(), strict=True), strict=True))
+    coin = SecureRandom()
     # Whoever was asked without one must never be counted as asked with one, so nothing that was leased before gets one.
     leased = Assignment.objects.filter(query=OuterRef("pk"))
     free = Q(state=QueryState.GOLD) | Q(~Exists(leased), state=QueryState.OPEN)
@@ -185,7 +217,7 @@ def _record(chosen: Round, release: ModelRelease, ids: NDArray[np.int64]) -> Non
     ledger.record_post_processing(
         account=parent.account,
         parent=parent,
-        operation=as_message("suggestions"),
+        operation="suggestions",
         purpose=SUGGEST_CLASSES,
         subject=attempts.attempt_subject(chosen),
         output_digest=attempts.asked_digest(chosen, ids),

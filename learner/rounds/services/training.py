@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from annotation.models import Oracle, Project
-from annotation.questions.selectors import label_type
+from annotation.questions.selectors import label_type, marks_spans
 from annotation.work.services.attempts import Lease
 from dpal.recompute.sums import NoisySums
 from dpal.recompute.transcript import Transcript
@@ -18,8 +20,10 @@ from learner.errors import NotEnoughLabels
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.pick import PickedFit
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.estimators.span_crf import PrivateSpanCrf
 from learner.estimators.sums import PrivateSums
 from learner.features.base import Featurizer
+from learner.features.span_tables import span_features
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState, StoppingAdvice, TrainingRun
 from learner.models.sums import ReleasedSums
@@ -33,6 +37,7 @@ from learner.pools.configuration import (
     charged_event,
     estimator_of,
     learned_classes,
+    models_of_classes,
     release_estimator_of,
 )
 from learner.pools.keys import TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
@@ -47,7 +52,6 @@ from privacy.errors import SimulationNotReleasable
 from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import LedgerEntry
-from privacy.wording import as_message
 
 RULE = StabilizedPredictions()
 
@@ -65,12 +69,12 @@ def advise(
         project=run.project,
         version__lt=run.version,
         features=json.loads(featurizer.to_json()),
-        weights__classes=list(model.classes),
     ).exclude(state=ReleaseState.CANDIDATE)
-    before = list(offered.order_by("-version").values_list("weights", flat=True)[: RULE.comparisons])
+    alike = models_of_classes(offered, run.project, model.classes)
+    before = [earlier for _release, earlier in islice(alike, RULE.comparisons)]
     if len(before) < RULE.comparisons or not len(texts):
         return None
-    compared = [*(LinearModel.from_json(weights) for weights in reversed(before)), model]
+    compared = [*reversed(before), model]
     found = RULE.advise([one.leaders(one.decision_function(texts)) for one in compared], counts)
     return StoppingAdvice(
         models_compared=len(compared),
@@ -122,7 +126,7 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
         free = attempts.record_free_use(
             run,
             gates=gates,
-            operation=as_message("training"),
+            operation="training",
             purpose=TRAIN_ON_GATE_OUTPUT,
             output_digest=staged.digest,
         )
@@ -132,7 +136,7 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
                 run,
                 account=paid.account,
                 parent=paid,
-                operation=as_message("training on randomised answers"),
+                operation="training on randomised answers",
                 purpose=TRAIN_VERSION,
                 output_digest=staged.digest,
             )
@@ -228,7 +232,10 @@ def train_model(*, run_id: str) -> None:
         # What is not worse than the release before is picked; without one, what is not worse than the start.
         start = before = _start(run.project)
         if newest is not None and newest.features == json.loads(featurizer.to_json()):
-            before = _leaning(LinearModel.from_json(newest.weights), run.project)
+            released = LinearModel.from_json(newest.weights).renamed(run.project.renamed_classes)
+            # A model of spans says nothing of further types.
+            if not released.names_spans or released.classes == learned_classes(run.project):
+                before = _leaning(released, run.project)
         # A secret block builds on the release before it, which is public: disjoint blocks share no record.
         release = release_estimator_of(
             run.project,
@@ -239,6 +246,10 @@ def train_model(*, run_id: str) -> None:
         estimator = release
         if isinstance(release, PickedFit):
             release.before, estimator = before, release.estimator
+        elif isinstance(release, PrivateSpanCrf):
+            release.set_params(types=learned_classes(run.project), features=span_features())
+            if before is not None:
+                release.set_params(before=before.coef)
         earlier = earlier_sums(run, estimator, featurizer)
         if earlier is not None:
             # What earlier blocks have told is in their sums; the model they gave would count it twice.
@@ -275,7 +286,7 @@ def _free_use(run: TrainingRun, gates: list[LedgerEntry], staged: StagedRelease)
     if run.project.oracle != Oracle.CROWD:
         return []
     return attempts.record_free_use(
-        run, gates=gates, operation=as_message("training"), purpose=TRAIN_ON_GATE_OUTPUT, output_digest=staged.digest
+        run, gates=gates, operation="training", purpose=TRAIN_ON_GATE_OUTPUT, output_digest=staged.digest
     )
 
 
@@ -285,7 +296,7 @@ def _start(project: Project) -> LinearModel | None:
 
 
 def _leaning(model: LinearModel, project: Project) -> LinearModel:
-    return model.knowing(learned_classes(project))
+    return model.renamed(project.renamed_classes).knowing(learned_classes(project))
 
 
 def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Event:
@@ -304,14 +315,19 @@ def _fit(
     # There may be none at all. Whether anything was agreed on is up to the answers, so it must not decide whether there
     # is a model.
     progress.begin(FEATURES)
-    X = features.stacked_features(examples.datasets, dimension=featurizer.dimension, tell=progress.tell)
-    rows = np.ascontiguousarray(X[examples.rows])
-    taught, targets = label_type(run.project).targets(classes, None, n_classes=len(run.project.classes))
+    learned: tuple[Any, Any]
+    if marks_spans(run.project):
+        learned = records.texts_with_spans(run.project, examples.ids, classes)
+    else:
+        X = features.stacked_features(examples.datasets, dimension=featurizer.dimension, tell=progress.tell)
+        rows = np.ascontiguousarray(X[examples.rows])
+        taught, targets = label_type(run.project).targets(classes, None, n_classes=len(run.project.classes))
+        learned = rows[taught], targets
     progress.begin(FIT)
     estimator.on_step = progress.tell
-    estimator.fit(rows[taught], targets)
+    estimator.fit(*learned)
     if not estimator.releasable:
-        raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
+        raise SimulationNotReleasable("The noise was seeded, so the model has no guarantee.")
     classes_in_order = learned_classes(run.project)
     model = LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, estimator.multiclass)
     return examples, (model, estimator.transcript_)

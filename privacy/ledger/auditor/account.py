@@ -1,8 +1,7 @@
-"""Recompute an account's whole history and name every entry and field that differs from what is stored.
+"""Recompute an account's whole history and name every entry and field that differs from what is stored."""
 
-Costs come from the stored events, totals from those costs, hashes from the stored fields. Entries come as rows, from a
-database or from a document; each stands beside what it says about its parent.
-"""
+# Costs come from the stored events, totals from those costs, hashes from the stored fields. Entries come as rows, from
+# a database or from a document; each stands beside what it says about its parent.
 
 import json
 from collections.abc import Iterable

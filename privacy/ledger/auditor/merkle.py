@@ -1,10 +1,7 @@
-"""Merkle trees of RFC 6962: the root of a log, and short proofs that an entry or an earlier log is part of it.
+"""Merkle trees of RFC 6962: the root of a log, and short proofs that an entry or an earlier log is part of it."""
 
-References
-----------
-.. [1] Laurie, Langley, Kasper, "Certificate Transparency", RFC 6962, section 2.1.
-.. [2] Laurie, Messeri, Stradling, "Certificate Transparency Version 2.0", RFC 9162, sections 2.1.3.2 and 2.1.4.2.
-"""
+# [1] Laurie, Langley, Kasper, "Certificate Transparency", RFC 6962, section 2.1.
+# [2] Laurie, Messeri, Stradling, "Certificate Transparency Version 2.0", RFC 9162, sections 2.1.3.2 and 2.1.4.2.
 
 import hashlib
 from collections.abc import Iterator, Sequence

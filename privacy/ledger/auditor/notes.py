@@ -1,9 +1,6 @@
-"""Checkpoints of a log as signed notes: its name, its length and its root, readable by anybody's witness.
+"""Checkpoints of a log as signed notes: its name, its length and its root, readable by anybody's witness."""
 
-References
-----------
-.. [1] C2SP, "signed-note" and "tlog-checkpoint", https://c2sp.org/signed-note, https://c2sp.org/tlog-checkpoint.
-"""
+# [1] C2SP, "signed-note" and "tlog-checkpoint", https://c2sp.org/signed-note, https://c2sp.org/tlog-checkpoint.
 
 import base64
 import hashlib
@@ -72,10 +69,7 @@ def signed_note(text: str, *, name: str, key: SiteKey) -> str:
 
 
 def open_note(note: str, *, name: str, public_key: bytes) -> str:
-    """Return the text of a note that the key has signed under the name; signatures of others are ignored.
-
-    `NoteRefused` if the note is malformed, or the key has not signed it.
-    """
+    """Return the text of a note that the key signed under the name; `NoteRefused` if it is malformed or not signed."""
     if len(note) > LONGEST_NOTE or any(letter < BEYOND_ASCII_CONTROLS and letter != "\n" for letter in note):
         raise NoteRefused("a note is short and has no control characters but newlines")
     body, blank, signatures = note.rpartition("\n\n")

@@ -1,8 +1,7 @@
-"""Audit an exported statement from the file alone: no site, no database, no account.
+"""Audit an exported statement from the file alone: no site, no database, no account."""
 
-Every cost is computed again from its event, every total, hash and settlement from the costs, and the tree from the
-hashes. The site's signature over the whole file covers the rest: names, dates, limits, verdict.
-"""
+# Every cost is computed again from its event, every total, hash and settlement from the costs, and the tree from the
+# hashes. The site's signature over the whole file covers the rest: names, dates, limits, verdict.
 
 import base64
 import hashlib

@@ -1,7 +1,6 @@
-"""A witness on another host: it keeps the last checkpoint of each account and refuses a ledger that forgot or forked.
+"""Witness on another host: keeps the last checkpoint of each account, refuses a ledger that forgot or forked."""
 
-It needs the site's address, a token that may read the ledger, and the site's public key, learnt before.
-"""
+# It needs the site's address, a token that may read the ledger, and the site's public key, learnt before.
 
 import base64
 import json

@@ -348,9 +348,16 @@ ACCOUNTING = [
     Mutant(
         "answers that cost the Huber loss no more than a row left out",
         "privacy/accounting/answers.py",
-        'adjacency="null" if self.loss == "logistic" else adjacency',
-        'adjacency="null"',
+        "return self.inner.cost(adjacency=adjacency)",
+        'return self.inner.cost(adjacency="null")',
         (f"{LABELS}::test_the_huber_loss_would_lose_more_which_is_why_it_pays_for_two_steps",),
+    ),
+    Mutant(
+        "a pick whose draw pays for a row left out where its label is another",
+        "privacy/accounting/answers.py",
+        "self.inner.drawing_cost(adjacency=adjacency)",
+        'self.inner.drawing_cost(adjacency="null")',
+        (f"{LABELS}::test_a_pick_pays_for_both_labels_of_an_answer_that_is_replaced",),
     ),
     Mutant(
         "any loss that calls itself logistic",

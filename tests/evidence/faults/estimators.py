@@ -137,7 +137,7 @@ ESTIMATORS = [
         "largest_norm(rows) > 2 * norm_bound * (1",
         tuple(
             f"{BATTERY}::test_a_row_a_hair_longer_than_declared_is_refused[float64-{name}]"
-            for name in ("objective", "gaussian", "huber output", "batches", "gaussian batches", "sums")
+            for name in ("objective", "gaussian", "huber output", "sums", "softmax steps")
         ),
     ),
     Mutant(
@@ -258,7 +258,7 @@ ESTIMATORS = [
         "read[self.first_read(place) : place + 1]",
         "read[max(0, self.first_read(place) - 1) : place + 1]",
         (
-            "tests/db/learner/streams/test_running_streams.py::test_every_update_reads_its_epoch_and_keeps_no_sums_without_noise",
+            "tests/pure/learner/estimators/test_running_sums.py::test_batches_that_come_together_are_learned_each_with_its_own_epoch",
         ),
     ),
     Mutant(
@@ -267,6 +267,13 @@ ESTIMATORS = [
         "self.coef_, self.intercept_ = weights.coef, weights.intercept",
         "self.coef_, self.intercept_ = weights.coef + 1e-3 * len(rows), weights.intercept",
         tuple(f"{PURE}[{name}]" for name in ("objective", "sums", "softmax steps", "label sets")),
+    ),
+    Mutant(
+        "a number of texts without noise that sets the length of steps",
+        "privacy/mechanisms/span_steps.py",
+        "self.count = float(counted[0])",
+        "self.count = float(len(records.lengths))",
+        (f"{PURE}[span chain]",),
     ),
     Mutant(
         "a number of rows without noise that sets the length of steps",
@@ -281,6 +288,14 @@ ESTIMATORS = [
         "self.row_sum = released_steps(total, event.norm_bound / STEPS, event.center_sigma, rng)",
         "self.row_sum = total * (event.norm_bound / STEPS)",
         (f"{PURE}[softmax steps]",),
+    ),
+    Mutant(
+        "steps that end where rows without noise are answered well",
+        "privacy/mechanisms/gradient_steps.py",
+        "released = noisy.release(targets - softmax(noisy.scores(weights), axis=1))",
+        "residuals = targets - softmax(noisy.scores(weights), axis=1)\n"
+        "        released = noisy.release(residuals) * (np.abs(residuals).sum() > 1.0)",
+        (f"{PURE}[softmax steps]", f"{PURE}[softmax steps from a prior]"),
     ),
     Mutant(
         "class counts without noise",

@@ -178,7 +178,7 @@ GATES = [
     ),
     Mutant(
         "any code that a job for executors names",
-        "addons/spark/jobs.py",
+        "privacy/gate/counting.py",
         "if not (isinstance(kind, type) and issubclass(kind, CountingGate)):",
         "if kind is None:",
         (f"{MECHANISM}::test_a_job_names_gates_and_no_other_code",),

@@ -86,6 +86,27 @@ NOISE = [
         ("tests/pure/privacy/mechanisms/test_gradient_steps.py::test_empirical_sensitivity",),
     ),
     Mutant(
+        "a text's gradient clipped to half as much again as is charged",
+        "privacy/mechanisms/span_steps.py",
+        "bound = (self._event.residual_bound - rounding_slack(n_tags))",
+        "bound = 1.5 * (self._event.residual_bound - rounding_slack(n_tags))",
+        ("tests/pure/privacy/mechanisms/test_span_steps.py::test_empirical_sensitivity",),
+    ),
+    Mutant(
+        "transitions left out of the clip of a text",
+        "privacy/mechanisms/span_steps.py",
+        " + (moves**2).sum(axis=1).sum(axis=0)",
+        "",
+        ("tests/pure/privacy/mechanisms/test_span_steps.py::test_empirical_sensitivity",),
+    ),
+    Mutant(
+        "a step over texts more than is paid for",
+        "privacy/mechanisms/span_steps.py",
+        "if self._made == event.steps:",
+        "if self._made > event.steps:",
+        ("tests/pure/privacy/mechanisms/test_span_steps.py::test_no_step_beyond_those_paid_for",),
+    ),
+    Mutant(
         "one step more than is paid for",
         "privacy/mechanisms/gradient_steps.py",
         "if self._made == event.steps:",

@@ -45,6 +45,6 @@ def test_what_has_no_room_is_refused_before_it_is_sent(collected_static_files, s
     for path, headers in ((api, bearer), (page, cookie)):
         refused = answer_to(url, path, headers, 2 * free)
         assert refused.startswith(b"HTTP/1.1 507 "), refused[:200]
-        assert b"There is no room for this file." in refused
+        assert b"Nothing was stored; tell your administrator" in refused
         assert b"Retry-After: 600\r\n" in refused
         assert answer_to(url, path, headers, 11 * free).startswith(b"HTTP/1.1 413 ")

@@ -290,6 +290,24 @@ def test_parquet_in_batches_and_back(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.parquet", "out.parquet", "release"]
 
 
+def test_decimal_commas_are_numbers(tmp_path):
+    theirs = write(tmp_path / "release", COLUMNS, classes=3)
+    (tmp_path / "new.csv").write_text("age;kind\n12,5;a\n1.234,5;1,5\n7;b\n;a\nmany;b\n")
+    arguments = ["predict", str(tmp_path / "release"), str(tmp_path / "new.csv"), "--folder", "--public-key", KEY]
+    done = CliRunner().invoke(main, [*arguments, "--decimal", ",", "-o", str(tmp_path / "out.csv")])
+    assert done.exit_code == 0, done.output
+    found = rows_of(tmp_path / "out.csv")
+    assert [row["age"] for row in found] == ["12,5", "1.234,5", "7", "", "many"]
+    ages = zip([12.5, 1234.5, 7, None, None], ["a", "1,5", "b", "a", "b"], strict=True)
+    features = COLUMNS.transform([{"age": age, "kind": kind} for age, kind in ages])
+    assert [row["predicted"] for row in found] == theirs.predict(features)
+    refused = CliRunner().invoke(main, arguments)
+    assert (refused.exit_code, "Column age has a decimal comma" in refused.output) == (1, True)
+    (tmp_path / "new.csv").write_text("age;kind\n12.5;a\n")
+    refused = CliRunner().invoke(main, [*arguments, "--decimal", ","])
+    assert (refused.exit_code, "Column age has a decimal point" in refused.output) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("kind", "content", "sentence"),
     [

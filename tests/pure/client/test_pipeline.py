@@ -8,6 +8,7 @@ from sklearn.base import clone
 import dpal
 import dpal.pipeline
 from dpal import errors
+from dpal.model import TOLERANCE
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.features.text import HashingTextFeaturizer
@@ -84,3 +85,20 @@ def test_a_model_says_only_what_it_is_sure_of(tmp_path):
     without = write(tmp_path / "without", HashingTextFeaturizer(32))
     with pytest.raises(errors.NotFitting, match="for want of public test sets"):
         without.predict_sure(SAID, 0.9)
+
+
+def test_a_model_abstains_below_the_threshold_of_a_secret_sample(tmp_path):
+    model = write(tmp_path / "release", HashingTextFeaturizer(32))
+    with pytest.raises(errors.NotFitting, match="no threshold to abstain by"):
+        model.abstain(SAID)
+    shares, path = model.predict_proba(SAID), tmp_path / "release" / "thresholds.json"
+    least = float(np.median(shares.max(axis=1)))
+    found = [{"precision": 0.9, "threshold": least}, {"precision": 0.99, "threshold": None}]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "abstain": found}))
+    is_sure = shares.max(axis=1) >= least - TOLERANCE
+    expected = np.where(is_sure, np.array(model.classes)[shares.argmax(axis=1)], "").tolist()
+    assert "" in expected
+    assert model.abstain(SAID, 0.9).tolist() == model.abstain(SAID, 0.85).tolist() == expected
+    assert model.abstain([], 0.9).shape == (0,)
+    with pytest.raises(errors.NotFitting, match=r"other shares of right answers: 0.9\."):
+        model.abstain(SAID)

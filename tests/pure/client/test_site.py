@@ -61,7 +61,7 @@ def test_a_write_is_sent_again_with_its_key(server, tmp_path, path):
     file.write_bytes(b"as it is")
     sent = []
     with Site(address, "secret") as site:
-        upload(site, path, file, {"role": "pool"}, sent.append)
+        upload(site, path, {"file": file}, {"role": "pool"}, sent.append)
     assert len(asked) == (2 if path == "lost" else 3)
     assert len({headers["Idempotency-Key"] for _, _, headers, _ in asked}) == 1
     assert len({body for *_, body in asked}) == 1
@@ -86,7 +86,7 @@ def test_a_file_is_sent_with_its_fields_and_a_key(server, tmp_path):
     file.write_bytes(b"as it is")
     sent = []
     with Site(server[0], "secret") as site:
-        upload(site, "projects/a%20b/datasets", file, {"role": "pool"}, sent.append)
+        upload(site, "projects/a%20b/datasets", {"file": file}, {"role": "pool"}, sent.append)
     verb, path, headers, body = server[1][0]
     assert (verb, path) == ("POST", "/api/v1/projects/a%20b/datasets")
     assert headers["Idempotency-Key"]

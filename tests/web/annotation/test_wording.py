@@ -18,8 +18,6 @@ from dpal.reading.cells import EMPTY, TOO_LONG
 from dpal.reading.rows import BadRow, BadRowReport
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware
-from privacy.accounting.cost import no_proof
-from privacy.accounting.events import OutputPerturbationEvent
 from privacy.wording import as_message, as_plural_message, joined_messages, joined_rules
 from tests.factories import add_members, make_project, make_records, make_user
 
@@ -32,7 +30,7 @@ def bad_rows(number: int) -> BadRowReport:
 
 def still_open(number: int) -> str:
     return as_plural_message(
-        "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=number
+        "Answers are kept; {n} question is open.", "Answers are kept; {n} questions are open.", n=number
     )
 
 
@@ -51,28 +49,14 @@ def still_open(number: int) -> str:
         ),
         (
             joined_messages(" ", [still_open(3), as_message("A manager can raise its limit.")]),
-            "Die Antworten bleiben erhalten, und 3 Fragen sind offen. Die Leitung kann die Grenze anheben.",
-        ),
-        (
-            OutputPerturbationEvent(
-                regularization=0.1, noise_scale=0.25, dimension=5, gradient_tolerance=0.0, noise="k_norm"
-            ).summary(),
-            "gestörte Ausgabe von einem Modell mit K-Norm-Rauschen der Skala 0,25",
+            "Die Antworten bleiben erhalten; 3 Fragen sind offen. Die Leitung kann die Grenze anheben.",
         ),
         (
             as_message(
-                "No gate has these numbers: {reason}.",
-                reason=as_message("{name} must lie in (0, 1], got {value}", name="sampling_rate", value=1.5),
+                "No such gate: {reason}.",
+                reason=as_message("Must be at most {bound:g}, got {got}.", bound=0.5, got=1.5),
             ),
-            "Keine Schleuse hat diese Zahlen: sampling_rate muss in (0, 1] liegen, angegeben ist 1,5",
-        ),
-        (
-            str(
-                no_proof(
-                    "gaussian", "add_remove", as_message("its sensitivity was proven for {adjacency}", adjacency="null")
-                )
-            ),
-            "gaussian hat unter der Nachbarschaft „add_remove“ keine bewiesenen Kosten: seine Sensitivität ist für",
+            "So eine Schleuse gibt es nicht: Darf höchstens 0,5 sein, angegeben ist 1,5",
         ),
         (
             joined_messages(

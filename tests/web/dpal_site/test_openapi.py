@@ -12,19 +12,21 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from hypothesis import Phase, given
 from hypothesis import seed as seeded
+from jsonschema_rs import Draft202012Validator
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from addons.language_models.models import WordsDraft
 from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.choices.classes import FurtherClass
+from annotation.choices.presets import PRESETS
 from annotation.data.services import exports, forgetting
 from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, invitations, limits, members
 from annotation.projects.forms.configuration import file_of
-from annotation.projects.services import classes
+from annotation.projects.services import classes, drafts
 from annotation.questions.services import flags, labels
 from annotation.questions.services import guidelines as guideline_pictures
 from annotation.review import selectors
@@ -53,7 +55,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 170
+ROUTES = 176
 # Routes are taken in so many parts, of which an ordinary run asks one what is made up.
 PARTS = 8
 # Routes that the scope for reading projects opens.
@@ -220,6 +222,7 @@ class Site:
             "request_id": self.wished,
             "kind": lambda: self.waiting.kind_in(operation.path),
             "work_id": lambda: self.waiting.id_in(operation.path),
+            "draft_id": self.drafted,
             "words_id": lambda: str(self.waiting.draft(self.project, self.person).pk),
             "webhook_id": lambda: str(self.waiting.delivery(self.project).webhook_id),
             "delivery_id": lambda: str(self.waiting.delivery(self.project).pk),
@@ -292,6 +295,10 @@ class Site:
             "/bonuses/settle": {"came": True},
         }
 
+    def drafted(self) -> str:
+        typed = {"name": "Fruit", "question": "Which is it?", "classes": "fruit\ntool"}
+        return str(drafts.start_draft(owner=self.person, preset="pool-experts", typed=typed).pk)
+
     def moved(self) -> str:
         for release in self.project.releases.filter(state="released").order_by("version"):
             channels.move_channel(release=release, channel="stable", reason="r", actor=self.person)
@@ -350,18 +357,26 @@ class Site:
         return str(assignment.pk) if assignment else str(uuid4())
 
     def merges(self, *, into: str, taken: bool) -> dict[str, Any]:
-        """Return what a merge and its taking back say of one more class; what is taken back was merged before."""
+        """Return what a merge, its taking back and a renaming say of one more class."""
         about = {"name": f"class {uuid4()}", "known_beforehand": True}
         further = FurtherClass(str(about["name"]))
         classes.add_class(project=self.project, further=further, known_beforehand=True, actor=self.person)
         if taken:
             classes.merge_class(project=self.project, name=further.name, into=into, known_beforehand=True)
-        return {"/merges": about | {"into": into}, "/merges/back": {"name": further.name}}
+        return {
+            "/merges": about | {"into": into},
+            "/merges/back": {"name": further.name},
+            "/renames": about | {"to": f"class {uuid4()}"},
+        }
 
     def sound(self, operation: Any) -> Any:
         bodies: dict[str, Any] = {
             "/pictures": {"file": a_png(), "description": "grey"},
             "/datasets": {"file": b"text\nhello\n", "text_column": "text"},
+            "/drafts": {"file": b"text\nhello\n"},
+            "/open": {},
+            "/assignments/batch": {"most": 1},
+            "/assignments/answers": {"answers": []},
             "/records": {"records": streaming.rows(2, seed=1)},
             "/questions/changes": {"action": "set_aside", "questions": [1]},
             "/shares": {"block": 2},
@@ -430,7 +445,7 @@ class Site:
             "/webhooks": {"url": "https://hooks.example/", "events": ["round"]},
             "/webhooks/{webhook_id}": {"events": ["release"]},
         }
-        if operation.path.endswith(("/merges", "/merges/back")):
+        if operation.path.endswith(("/merges", "/merges/back", "/renames")):
             bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
         people = {"contributor_column": "who"} if self.crowd.privacy_unit == "contributor" else {}
         bodies["/tables"] = {"address": "file:///srv/lake/log"} | people
@@ -450,7 +465,7 @@ class Site:
         bodies["/deletion"] = {"typed": made["path_parameters"].get("slug", "Day shift")}
         for ending, body in bodies.items():
             if operation.method in ("post", "patch") and operation.path.endswith(ending):
-                kind = "multipart/form-data" if ending in ("/datasets", "/pictures") else "application/json"
+                kind = "multipart/form-data" if ending in ("/datasets", "/pictures", "/drafts") else "application/json"
                 made |= {"body": body, "media_type": kind}
         return operation.Case(**made)
 
@@ -502,7 +517,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
             return {"query": {name: "no such"}}
     if operation.body:
         return {"body": {"texts": [], "contributor": "", "oracle": "", "days": "none", "events": [], "typed": []}}
-    return {"path_parameters": {"job_id": "none", "assignment_id": "none", "words_id": "none"}}
+    return {"path_parameters": {"job_id": "none", "assignment_id": "none", "words_id": "none", "draft_id": "none"}}
 
 
 def leading_nowhere(operation: Any) -> dict[str, dict[str, Any]]:
@@ -612,3 +627,58 @@ def test_what_no_route_answers_is_a_problem_document_too(site, client):
         assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
         assert answer.json()["status"] == 404
     assert client.get("/nothing")["Content-Type"].startswith("text/html")
+
+
+def test_a_stranger_finds_tags_examples_enums_and_the_settings_of_each_preset(client):
+    told = client.get("/api/v1/openapi.json").json()
+    schemas, tags = told["components"]["schemas"], {tag["name"]: tag["description"] for tag in told["tags"]}
+    for path, methods in told["paths"].items():
+        for method, operation in methods.items():
+            assert operation["summary"], (method, path)
+            assert set(operation["tags"]) <= tags.keys(), (method, path)
+            (sample,) = operation["x-codeSamples"]
+            assert "{" not in sample["source"].split(" --json ")[0].replace("${", ""), sample
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                validator = Draft202012Validator({**content["schema"], "components": told["components"]})
+                found = content["example"]
+                binary = {name for name, value in found.items() if str(value).startswith("@")}
+                assert not [each.message for each in validator.iter_errors(found) if not binary], (method, path, found)
+    assert all(tags.values())
+    assert schemas["ProjectOut"]["properties"]["oracle"] != {"type": "string", "title": "Oracle"}
+    assert {one["properties"]["preset"]["const"] for one in schemas["ProjectIn"]["oneOf"]} == set(PRESETS)
+    stream = schemas["Settings-fraud-stream"]["properties"]
+    assert stream["pool_epsilon"]["type"] == "number"
+    assert "random" in schemas["Settings-pool-experts"]["properties"]["selection"]["enum"]
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_projects_own_file_fits_the_schema_of_its_preset(client, preset):
+    told = client.get("/api/v1/openapi.json").json()
+    project = open_preset(make_user(), preset)
+    schema = {"$ref": "#/components/schemas/ProjectIn", "components": told["components"]}
+    validator = Draft202012Validator(schema)
+    file = file_of(project)
+    assert not [error.message for error in validator.iter_errors(file)]
+    file["settings"]["no_such"] = 1
+    assert not validator.is_valid(file)
+
+
+def test_a_refusal_names_the_field_as_it_is_sent(site, client):
+    sent = {"headers": {"Authorization": f"Bearer {site.secret}"}, "content_type": "application/json"}
+    at = f"/api/v1/projects/{site.project.slug}"
+    for path, body, field in (
+        ("members", {"username": "second", "role": "queen"}, "role"),
+        ("assignments/answers", {"answers": [{"assignment": "x"}]}, "answers.0.assignment"),
+        ("ledger/limits", {"epsilon_limit": "x"}, "epsilon_limit"),
+    ):
+        errors = client.post(f"{at}/{path}", json.dumps(body), **sent).json()["errors"]
+        assert field in {error["field"] for error in errors}, errors
+    errors = client.get(f"{at}/datasets?limit=none", **sent).json()["errors"]
+    assert [error["field"] for error in errors] == ["limit"]
+    (role,) = (
+        error["rule"]
+        for error in client.post(f"{at}/members", json.dumps({"username": "a", "role": "queen"}), **sent).json()[
+            "errors"
+        ]
+    )
+    assert "annotator" in role

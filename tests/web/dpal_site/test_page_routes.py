@@ -19,8 +19,8 @@ CONSENT = (
     "factors; who invites has routes, and managers and administrators add people by name"
 )
 DRAFT = (
-    "a draft is one person's until a project is opened from it; a program opens one by its preset, "
-    "simulates, and uses a plan by its routes"
+    "a draft is one person's until a project is opened from it; a program simulates and uses a plan by the "
+    "project's routes"
 )
 # Routes that are not called as the page is.
 ROUTES = {
@@ -46,8 +46,8 @@ ROUTES = {
     "annotation:labelling": "change_configuration",
     "annotation:mails": "choose_mails",
     "annotation:new_population": "open_population",
-    "annotation:new_project": "open_project",
-    "annotation:opening": "open_project upload_dataset",
+    "annotation:new_project": "open_project draft_project",
+    "annotation:opening": "open_draft discard_draft",
     "annotation:people": "add_member",
     "annotation:population_limit": "change_common_limit",
     "annotation:population_managers": "ask_for_population_manager",
@@ -62,7 +62,7 @@ ROUTES = {
     "annotation:settle": "decide_review claim_review",
     "annotation:skip": "skip_assignment",
     "prolific:studies": "open_study",
-    "annotation:submit": "claim_assignment label_assignment",
+    "annotation:submit": "claim_assignment claim_batch label_assignment answer_batch",
     "annotation:survey": "survey_dataset",
     "annotation:undo": "undo_last",
     "annotation:write_back": "comment_on_assignment mark_comments_read",

@@ -16,6 +16,7 @@ from dpal.features.word_vectors import WordVectors
 KINDS: dict[str, type[Featurizer]] = {
     "hashing_text": HashedWords,
     "static_encoder": WordVectors,
+    "span_words": WordVectors,
     "sentence_encoder": Sentences,
     "tabular": Table,
     "image": Images,

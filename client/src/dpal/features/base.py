@@ -1,7 +1,7 @@
 """Base class of featurisers: rows of bounded norm, the same numbers on the site and here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ class Featurizer(ABC):
     ----------
     records : {"texts", "rows", "images"}
         What it reads.
+    numbers : set of str
+        Columns of rows that hold numbers.
     norm_bound : float
         Largest L2 norm of a row.
     tolerance : float
@@ -27,6 +29,7 @@ class Featurizer(ABC):
     """
 
     records: str
+    numbers: Set[str] = frozenset()
     norm_bound: float
     tolerance: float = 1e-6
 

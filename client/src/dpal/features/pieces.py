@@ -1,16 +1,13 @@
 """BERT's uncased tokeniser."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from typing import Any
 
 LONGEST_WORD = 100
 UNKNOWN = "[UNK]"
 
 
-def uncased_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":
+def uncased_tokenizer(vocabulary: Sequence[str]) -> Any:
     """Return the tokeniser that cuts texts into pieces of a vocabulary; it adds no marks of begin and end.
 
     References

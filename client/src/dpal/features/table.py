@@ -1,6 +1,7 @@
 """Rows of declared columns to numbers, by declared bounds and categories."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from dpal.errors import NotFitting
 from dpal.features.base import Featurizer, Rows, scaled_to
 
 BLOCK_ROWS = 8192
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+WITH_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d+)?(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class NumericColumn:
         return 1
 
     def encode(self, values: Sequence[Any]) -> Rows:
+        if any(isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip()) for value in values):
+            raise NotFitting(f"Column {self.name} has a decimal comma: write its numbers with a point.")
         position = self._place(np.clip(read_numbers(values), self.low, self.high))
         fill = 0.0 if self.missing is None else float(self._place(np.float64(self.missing)))
         return np.where(np.isnan(position), fill, position)[:, None]
@@ -87,6 +92,7 @@ class Table(Featurizer):
 
     def __init__(self, columns: Sequence[Column], norm_bound: float, row_scaling: str) -> None:
         self.columns = tuple(columns)
+        self.numbers = frozenset(column.name for column in self.columns if isinstance(column, NumericColumn))
         self.norm_bound = norm_bound
         self.row_scaling = row_scaling
 
@@ -127,6 +133,20 @@ def columns_of(records: Any, names: Sequence[str]) -> tuple[dict[str, Sequence[A
             raise NotFitting(f"This model reads rows of the columns {', '.join(names)}: objects, or a data frame.")
         return {name: [record.get(name) for record in records] for name in names}, len(records)
     return {name: found.get(name, [None] * number) for name in names}, number
+
+
+def with_point(text: str) -> str | None:
+    """Return a number with a decimal comma, perhaps points between thousands, with a point; None if it is no number."""
+    return text.replace(".", "").replace(",", ".") if WITH_COMMA.fullmatch(text.strip()) else None
+
+
+def with_points(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return a row whose named columns had decimal commas with points."""
+    found = {name: with_point(row[name]) for name in names if isinstance(row.get(name), str)}
+    for name, number in found.items():
+        if number is None and math.isfinite(_number(row[name])):
+            raise NotFitting(f"Column {name} has a decimal point: leave --decimal out.")
+    return {**row, **found}
 
 
 def is_missing(value: Any) -> bool:

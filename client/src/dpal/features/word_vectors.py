@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from dpal.features.base import Featurizer, Rows, scaled_to
 from dpal.features.normal import Words
 from dpal.features.pieces import uncased_tokenizer
 from dpal.files import sha256_of
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 TABLE = "encoder.npz"
 Text = TypeVar("Text")
@@ -58,7 +55,7 @@ class WordVectors(Featurizer):
 
 class PieceTable(NamedTuple):
     vocabulary: bytes
-    tokenizer: "Tokenizer"
+    tokenizer: Any
     vectors: NDArray[np.int8]
     scales: Rows
 
@@ -80,9 +77,8 @@ def blocks_of(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
 
 
 def sums_of(table: PieceTable, n_features: int, blocks: Iterable[Sequence[bytes]]) -> Iterator[Rows]:
-    r"""Yield the sum of each text's word vectors, shape (n_texts, n_features), for blocks as `Words.flat` gives them.
-
-    Each row adds up in the order of its text, whatever else its block holds, so it is the same to the last bit.
+    """Yield sums of word vectors, shape (n_texts, n_features), block by block, independent of the block to the last
+    bit.
     """
     places: dict[bytes, int] = {b"\0": 0}
     vectors = np.zeros((1, n_features))

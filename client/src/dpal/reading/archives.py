@@ -52,16 +52,12 @@ def member_of(file: BinaryIO, tail: bytes, chosen: str | None = None) -> Member 
         return None
     names = ", ".join(entry.filename[:100] for entry in data[:SHOWN])
     if len(data) > 1:
-        raise Unreadable(
-            as_message(
-                "file: the zip holds several files ({names}); upload one of them, or name it as sheet", names=names
-            )
-        )
+        raise Unreadable(as_message("file: the zip holds several files ({names}); name one as sheet", names=names))
     (entry,) = data
     if endings[entry.filename] in PACKED:
         raise Unreadable(as_message("file: the zip holds {names}; unpack it and upload that", names=names))
     if entry.flag_bits & 1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Unreadable("file: the zip is locked, or packed in a way that is not read; unpack it and upload the file")
+        raise Unreadable("file: the zip is locked or packed in an unknown way; unpack it and upload the file")
     size = file.seek(0, io.SEEK_END)
     # Places in the list count from where the file would begin if the tail were all of it.
     return Member(entry.filename, entry.header_offset + size - len(tail), entry.compress_type == zipfile.ZIP_STORED)

@@ -12,11 +12,8 @@ MAXIMUM_TEXT_LENGTH = 20_000
 EMPTY = as_message("is empty")
 TOO_LONG = as_message("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
 NOT_TEXT = as_message("is not text")
-NOT_UTF8 = as_message(
-    "is not valid in the file's encoding, which is UTF-8 unless another one is chosen; choose the one it was saved in, "
-    "or save it as UTF-8"
-)
-HALF = as_message("holds half of a character, as texts do that were cut within an emoji")
+NOT_UTF8 = as_message("is not valid in the file's encoding (UTF-8 by default); choose another, or save as UTF-8")
+HALF = as_message("holds half of a character (cut inside an emoji)")
 NUL = as_message("holds a NUL character")
 
 

@@ -30,13 +30,9 @@ UNREADABLE = as_message("cannot be split into fields")
 
 
 class DelimitedReader:
-    """Read rows whose fields are separated by one character.
+    """Read rows whose fields are separated by one character, from the middle of a file where a `header` is given.
 
-    Where a quote is closed wrongly nobody can say how the lines it spans fall into rows, so all of them are bad and
-    none is guessed. Once such a quote has swallowed more than a field may hold, the whole file is refused.
-
-    A reader with a `header` begins at a row in the middle of the file.
-    After the last batch `lines_read` says how many lines there were, and `ends_within` whether the last row is cut off.
+    Lines that a wrongly closed quote spans are all bad; one that swallows more than a field refuses the file.
     """
 
     def __init__(
@@ -100,6 +96,8 @@ class DelimitedReader:
         wanted = len(self.header)
         if set(map(len, rows)) - {wanted}:
             # Separators after the last cell make no column.
+            if self._layout.ragged_rows:
+                rows = [row and [*row[:wanted], *[""] * (wanted - len(row))] for row in rows]
             rows = [row if any(row[wanted:]) else row[:wanted] for row in rows]
             for row, line in zip(rows, lines, strict=True):
                 if row and len(row) != wanted:  # an empty line is no row
@@ -129,8 +127,8 @@ class DelimitedReader:
         if end > start and "field larger" in message:
             raise Unreadable(
                 as_message(
-                    "file: the quote opened on line {start} is not closed within {most:,} characters, so "
-                    "nobody can say where the rows after it begin; mend that line, or read the file without quoting",
+                    "file: the quote opened on line {start} is not closed within {most:,} "
+                    "characters; close it, or turn quoting off",
                     start=start,
                     most=csv.field_size_limit(),
                 )

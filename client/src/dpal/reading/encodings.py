@@ -55,31 +55,26 @@ MARKS = (
     (codecs.BOM_UTF16_LE, (Encoding.UTF_16, Encoding.UTF_16_LE)),
     (codecs.BOM_UTF16_BE, (Encoding.UTF_16, Encoding.UTF_16_BE)),
 )
-UNMARKED_UTF_16 = as_message(
-    "file: seems to be UTF-16 without the mark that says so; choose utf-16-le or utf-16-be as its encoding, or save it "
-    "as UTF-8, in Excel as “CSV UTF-8”"
-)
+UNMARKED_UTF_16 = as_message("file: looks like UTF-16; choose utf-16-le or utf-16-be, or save it as UTF-8")
 
 
 def settled_encoding(head: bytes, declared: str | None) -> Encoding:
     """Return the encoding of a text by its mark, else as declared, else UTF-8; refused where these contradict."""
     if head.startswith(UTF_32_MARKS):
-        raise Unreadable("file: is encoded as UTF-32; save it as UTF-8 and upload that")
+        raise Unreadable("file: is UTF-32; save it as UTF-8")
     marked = next((meant for mark, meant in MARKS if head.startswith(mark)), None)
     if marked is not None:
         if declared and declared not in marked:
             raise Unreadable(
                 as_message(
-                    "encoding: the file begins with the mark of {marked}, so it is not {declared}",
+                    "encoding: the file is {marked}, not {declared}",
                     marked=marked[0].value,
                     declared=declared,
                 )
             )
         return marked[0]
     if declared == Encoding.UTF_16:
-        raise Unreadable(
-            "encoding: the file has no mark that says in which order its bytes stand; choose utf-16-le or utf-16-be"
-        )
+        raise Unreadable("encoding: the file has no byte order mark; choose utf-16-le or utf-16-be")
     if declared not in WIDE and _seems_wide(head):
         raise Unreadable(UNMARKED_UTF_16)
     return Encoding(declared or Encoding.UTF_8)

@@ -20,22 +20,24 @@ def is_prodigy(row: Any) -> bool:
 
 def row_of_prodigy(row: dict[str, Any]) -> dict[str, Any]:
     """Return a Prodigy task with its label; one that was rejected or ignored has none."""
-    named = row.get("accept", row.get(LABEL)) if row["answer"] == "accept" else None
+    named = row.get("accept", row.get(LABEL, row.get("spans"))) if row["answer"] == "accept" else None
+    if isinstance(row.get("spans"), list) and named is row["spans"]:
+        # An empty list of spans is an answer: nothing is marked.
+        return row | {LABEL: [{name: span.get(name) for name in ("start", "end", LABEL)} for span in named]}
     return row | {LABEL: named or None, "accept": named or None}
 
 
 def row_of_pair(pair: list[Any]) -> Any:
-    """Return spaCy's text with `cats` as a row; other lists are named and refused."""
+    """Return spaCy's text with `cats`, or with `entities` as spans, as a row; other lists are named and refused."""
     match pair:
         case [str() as text, {"cats": dict() as cats}]:
             chosen = [name for name, weight in cats.items() if isinstance(weight, int | float) and weight >= CHOSEN]
             return {TEXT: text, LABEL: chosen}
-        case [str(), {"entities": _}]:
-            raise Unreadable("file: holds spaCy's entities, which are no classes of texts; only `cats` are read")
+        case [str() as text, {"entities": list() as entities}]:
+            return {TEXT: text, LABEL: entities}
         case [str(), str() | int(), *_]:
             raise Unreadable(
-                'file: is a list of lists; write an object a line: {"text": "first", "label": "a"}, then '
-                '{"text": "second", "label": "b"}'
+                'file: is a list of lists; write an object a line, such as {"text": "first", "label": "a"}'
             )
     return pair
 

@@ -53,7 +53,7 @@ TEXTS: dict[Format, TextKind] = {
 
 
 class Detected(NamedTuple):
-    """What a file is: its format, whether it is packed, its encoding if it is text, and its name in a zip."""
+    """Format of a file, whether it is packed, its encoding if it is text, and its name in a zip."""
 
     format: Format
     compressed: bool = False
@@ -62,13 +62,10 @@ class Detected(NamedTuple):
 
 
 def detect_format(file: BinaryIO, name: str, encoding: str | None = None, member: str | None = None) -> Detected:
-    """Return the format by content, and by name where content cannot tell; `encoding` is what a text is said to be.
-
-    `member` is the file of a zip that is meant, where there are several.
-    """
+    """Return the format by content, else by name; `encoding` is that of a text, `member` the file of a zip."""
     found = _detected(file, name, encoding, member)
     if encoding is not None and found.format not in TEXTS:
-        raise Unreadable("encoding: only text files need one; leave it out for this file")
+        raise Unreadable("encoding: only for text files")
     return found
 
 
@@ -106,8 +103,7 @@ def _detected(file: BinaryIO, name: str, declared: str | None, chosen: str | Non
     first_line = head.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n").split(b"\n", 1)[0]
     if other or any(byte < 9 or 13 < byte < 32 for byte in first_line[:64]):
         raise Unreadable(
-            "file: is neither CSV, TSV, JSON lines, a list of tasks, an Excel workbook, Parquet nor a zip of PNG, "
-            "JPEG or WebP images"
+            "file: must be CSV, TSV, JSON lines, a list of tasks, .xlsx, Parquet or a zip of PNG, JPEG or WebP images"
         )
     last = suffixes[-1] if suffixes else ""
     opening = head.removeprefix(BYTE_ORDER_MARK).lstrip()
@@ -142,11 +138,8 @@ def _has_object_a_line(opening: bytes, last: str, *, is_whole: bool) -> bool:
 
 def _refuse_other_sheets(head: bytes, tail: bytes) -> None:
     if head.startswith(OLD_EXCEL):
-        raise Unreadable(
-            "file: is an Excel workbook of the old kind (.xls), or one with a password; save it without one as .xlsx, "
-            "or as “CSV UTF-8”, and upload that"
-        )
+        raise Unreadable("file: is an old workbook (.xls) or has a password; save it as .xlsx without one")
     if head.startswith(b"PK") and IN_A_BINARY_WORKBOOK in head + tail:
-        raise Unreadable("file: is a binary Excel workbook (.xlsb); save it as .xlsx and upload that")
+        raise Unreadable("file: is a binary workbook (.xlsb); save it as .xlsx")
     if head.startswith(b"PK") and IN_A_SHEET in head:
-        raise Unreadable("file: is an OpenDocument sheet; save it as .xlsx, or as CSV in UTF-8, and upload that")
+        raise Unreadable("file: is an OpenDocument sheet; save it as .xlsx or CSV")

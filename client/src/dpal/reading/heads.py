@@ -7,8 +7,11 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from dpal.errors import Unreadable
+from dpal.reading.formulas import unprotected
 
 MARK = "\ufeff"
+# Characters of a cell, as of a page of HTML in a column that is not read.
+csv.field_size_limit(1_000_000)
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 COMMENT = "#"
 # Lines that the names of columns may take, with line breaks in quotes.
@@ -108,7 +111,7 @@ def split_record(lines: Sequence[str], delimiter: str, *, quoting: bool = True) 
     """Return the cells of the record that some lines begin with and how many lines it takes; none if it is broken."""
     reader = csv_rows(iter(lines), delimiter, quoting=quoting)
     try:
-        return [name.strip().replace("\r\n", "\n") for name in next(reader, [])], reader.line_num
+        return [unprotected(name.strip().replace("\r\n", "\n")) for name in next(reader, [])], reader.line_num
     except csv.Error:
         return [], 1  # quotes that make no sense to this delimiter do to another
 

@@ -15,7 +15,7 @@ MAXIMUM_VALUE_CHARACTERS = 8 * 1024 * 1024
 MAXIMUM_OBJECT_CHARACTERS = 32 * 1024 * 1024
 DECODER = json.JSONDecoder()
 WHITESPACE = re.compile(r"[ \t\r\n]*")
-FIRST, SECOND = '{"text": "first", "label": "a"}', '{"text": "second", "label": "b"}'
+FIRST = '{"text": "first", "label": "a"}'
 
 
 def json_rows(source: TextSource) -> Iterator[Any]:
@@ -72,11 +72,10 @@ def rows_of_object(held: Any, count: int = 1) -> list[Any]:
     if len(rows) > 1:
         raise Unreadable(
             as_message(
-                "file: is an object with several lists ({names}); save the one you mean with an object a line: "
-                "{first}, then {second}",
+                "file: is an object with several lists ({names}); save one of them with an "
+                "object a line, such as {first}",
                 names=", ".join(list(rows)[:10]),
                 first=FIRST,
-                second=SECOND,
             )
         )
     # A task of Label Studio is an object with lists, too.
@@ -102,9 +101,7 @@ def _row(value: Any) -> Any:
 
 
 def broken_list(count: int) -> Unreadable:
-    return Unreadable(
-        as_message("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count)
-    )
+    return Unreadable(as_message("file: not valid JSON, or cut off, after task {count}", count=count))
 
 
 class _Text:

@@ -1,6 +1,4 @@
-"""A Label Studio project as it exports itself: a list of tasks with their annotations, in full ("JSON") or flat
-("JSON-MIN", one entry for each annotation).
-"""
+"""Label Studio exports: a list of tasks with annotations, in full (JSON) or flat (JSON-MIN)."""
 
 import json
 from collections import Counter
@@ -26,7 +24,7 @@ HEAD_PIECES = 16
 # What a flat entry says about the task and the annotation, beside the task's data and the answers.
 FLAT_FIELDS = frozenset({"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"})
 NO_ANSWER = as_message("has no answer that counts")
-TIE = as_message("has answers that disagree, and no class has the most of them")
+TIE = as_message("has no majority among its answers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +89,28 @@ class ExportedTask:
                     yield ControlAnswer(people, truth, choices_of(item.get("value")), when)
 
 
+def span_answers(task: ExportedTask, control: str) -> Iterator[ControlAnswer]:
+    """Yield the spans of each annotation of a control that marks them, as JSON: `[[start, end, label], ...]`."""
+    for annotation in chain.from_iterable(annotations_of(entry) for entry in task.entries if is_full(entry)):
+        values = [item.get("value") for item in items_of(annotation) if item.get("from_name") == control]
+        spans = [
+            [value.get("start"), value.get("end"), label]
+            for value in values
+            if isinstance(value, dict)
+            for label in value.get("labels") or ()
+        ]
+        written = json.dumps(sorted(spans, key=str), ensure_ascii=False)
+        when = str(annotation.get("updated_at") or annotation.get("created_at") or "")
+        people = identities(annotation.get("completed_by"))
+        yield ControlAnswer(people, annotation.get("ground_truth") is True, (written,), when)
+
+
 class LabelStudioReader:
     """Read tasks one after another, each a row by its place; a list that is broken somewhere is refused."""
 
     def __init__(self, source: TextSource, layout: Layout) -> None:
         if layout.kind == "image":
-            raise Unreadable("file: tasks name images by address and hold none; upload them as a zip")
+            raise Unreadable("file: tasks only name images; upload them as a zip")
         if layout.label and layout.label == layout.text:
             raise Unreadable("label: names the field that holds the text")
         self._source = source
@@ -111,6 +125,9 @@ class LabelStudioReader:
         first = next((task.data for task in self._head if task.data is not None), None)
         if first is None:
             raise Unreadable("file: holds no tasks")
+        entries = chain.from_iterable(task.entries for task in self._head)
+        results = chain.from_iterable(results_of(entry) for entry in entries if is_full(entry))
+        self._span_controls = {str(item.get("from_name")) for _, item in results if item.get("type") == "labels"}
         controls = self.controls()
         # An unanswered beginning says nothing about the controls.
         labels = {layout.label} if layout.label and not controls else controls
@@ -150,7 +167,8 @@ class LabelStudioReader:
         label = self._layout.label
         if label:
             try:
-                cell = data.get(label) if task.is_plain else settled(list(task.answers(label)), self._layout)
+                answers = span_answers if label in self._span_controls else ExportedTask.answers
+                cell = data.get(label) if task.is_plain else settled(list(answers(task, label)), self._layout)
                 batch.columns[label].append(cell)
             except BadCell as error:
                 batch.bad.append(BadRow(task.number, label, str(error)))
@@ -178,14 +196,19 @@ def task_key(number: int, entry: Any) -> tuple[str, Any]:
 
 def results_of(task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield annotation and item of everything that was answered and not taken back."""
+    return ((annotation, item) for annotation in annotations_of(task) for item in items_of(annotation))
+
+
+def annotations_of(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
     annotations = task.get("annotations", task.get("completions"))
     for annotation in annotations if isinstance(annotations, list) else ():
-        if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
-            continue
-        result = annotation.get("result")
-        for item in result if isinstance(result, list) else ():
-            if isinstance(item, dict):
-                yield annotation, item
+        if isinstance(annotation, dict) and not annotation.get("was_cancelled"):
+            yield annotation
+
+
+def items_of(annotation: dict[str, Any]) -> list[dict[str, Any]]:
+    result = annotation.get("result")
+    return [item for item in result if isinstance(item, dict)] if isinstance(result, list) else []
 
 
 def answering_people(annotation: dict[str, Any], item: dict[str, Any]) -> frozenset[str]:

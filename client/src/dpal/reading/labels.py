@@ -14,6 +14,7 @@ from dpal.reading.rows import NamesSeveral
 from dpal.wording import as_message
 
 NOT_A_CLASS = as_message("is not one of the project's classes")
+NEITHER = as_message("is neither 0 nor 1")
 SEVERAL = as_message("names several classes in one answer")
 # Signs without a shape: byte order marks, zero-width spaces, soft hyphens, marks of direction. Joiners have a meaning.
 INVISIBLE = dict.fromkeys(
@@ -22,6 +23,8 @@ INVISIBLE = dict.fromkeys(
 Named = TypeVar("Named")
 WHOLE = re.compile(r"([-+]?\d+)\.0*")
 SIGNED = re.compile(r"\+(\d+(?:\.\d+)?)")
+# Cells of a column that says whether a record has a class.
+YES_OR_NO = dict.fromkeys(("1", "true", "yes", "x"), True) | dict.fromkeys(("", "0", "false", "no"), False)
 # Cells remembered with their classes; further ones are looked up.
 MOST_REMEMBERED = 4096
 
@@ -75,7 +78,7 @@ def label_text(value: Any) -> str:
         return str(value)
     if isinstance(value, float | Decimal):
         return "" if math.isnan(value) else number_text(value)
-    raise BadCell(NOT_A_CLASS)
+    raise value if isinstance(value, BadCell) else BadCell(NOT_A_CLASS)
 
 
 def listed_labels(cell: Any) -> list[str] | None:
@@ -101,6 +104,22 @@ def labels_in(cell: Any, *, separator: str = "", known: "LabelNames | None" = No
     if separator and separator in text and (known is None or known.place(text) is None):
         return [part for part in map(canonical_name, text.split(separator)) if part]
     return [text] if text else []
+
+
+def one_hot_labels(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> list[list[str] | BadCell]:
+    """Return, for each row, the names of the columns that say yes, or why there is no telling."""
+    said = [[YES_OR_NO.get(_plain(cell)) for cell in columns[name]] for name in names]
+    return [
+        BadCell(NEITHER) if None in row else [name for name, yes in zip(names, row, strict=True) if yes]
+        for row in zip(*said, strict=True)
+    ]
+
+
+def _plain(cell: Any) -> str:
+    try:
+        return label_text(cell).casefold()
+    except BadCell:
+        return "?"
 
 
 class LabelNames:
@@ -160,7 +179,7 @@ class LabelNames:
             if other:
                 raise BadCell(
                     as_message(
-                        "holds several classes between {other!r}, and {separator!r} is expected; choose the separator",
+                        "separates classes by {other!r}, not {separator!r}; choose the separator",
                         other=other,
                         separator=separator,
                     )
@@ -170,7 +189,7 @@ class LabelNames:
         if not chosen and not sets.names_none:
             raise BadCell(EMPTY)
         if len(chosen) > sets.most_classes:
-            raise BadCell(as_message("names more classes than the {most} a record may have", most=sets.most_classes))
+            raise BadCell(as_message("names more than {most} classes", most=sets.most_classes))
         return sets.stored(chosen)
 
     def _place(self, name: str) -> int:

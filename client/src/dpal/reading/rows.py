@@ -45,7 +45,7 @@ def refuse_wide(columns: int, *, most: int = MOST_COLUMNS) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """How much of a file is read to show its first rows on a page."""
+    """Limits of a look at a file's first rows."""
 
     rows: int
     most_bytes: int = 64 * 1024 * 1024
@@ -70,6 +70,8 @@ class Layout:
         Texts that say that a value of a table is missing.
     skip_rows : int
         Rows of a table before the one that names its columns.
+    ragged_rows : bool
+        Whether short rows of a delimited file end in empty cells and further cells of long ones are left out.
     delimiter, encoding, sheet : str, optional
         None finds the delimiter, takes the mark's word or UTF-8, and the first sheet that shows.
     owner_id, metadata
@@ -78,8 +80,12 @@ class Layout:
         Take the answers of this person alone: an address or a number, as the export names them.
     sets : NamesSeveral, optional
         Where a label is a set of classes: how many it may hold.
+    spans : bool
+        Whether a label is a list of spans of the text, each with start, end and one of the classes.
     spelled : mapping
         Other spellings of classes in the file, with the class that each stands for.
+    one_hot : tuple of str
+        Columns called like the classes that say of each whether a record has it; together they are the column `label`.
     separator : str
         Stands between several classes in one cell.
     pictures : bool
@@ -99,6 +105,7 @@ class Layout:
     colour: bool = False
     has_header: bool = True
     skip_rows: int = 0
+    ragged_rows: bool = False
     decimal: str = "."
     missing: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
@@ -112,7 +119,9 @@ class Layout:
     answers: AnswersKept = "majority"
     annotator: str | None = None
     sets: NamesSeveral | None = None
+    spans: bool = False
     spelled: Mapping[str, str] = field(default_factory=dict)
+    one_hot: tuple[str, ...] = ()
     separator: str = "|"
     pictures: bool = False
 
@@ -126,7 +135,8 @@ class Layout:
     def columns(self) -> tuple[str, ...]:
         """Names of every column that is read; all others stay in the file."""
         features = [self.source_of(column["name"]) for column in self.declared]
-        named = [self.text, self.contributor, self.label, *features, self.owner_id, *self.metadata]
+        label = None if self.one_hot else self.label
+        named = [self.text, self.contributor, label, *self.one_hot, *features, self.owner_id, *self.metadata]
         if self.kind == "image":
             named += [self.pixels] if self.pixels else [f"pixel_{i}" for i in range(prod(self.image_shape))]
         return tuple(dict.fromkeys(name for name in named if name))
@@ -150,21 +160,24 @@ class Layout:
 
     @property
     def optional(self) -> set[str]:
-        needed = {self.text, self.label, self.pixels, *(self.source_of(column["name"]) for column in self.declared)}
+        needed = {
+            self.text,
+            self.label,
+            *self.one_hot,
+            self.pixels,
+            *(self.source_of(column["name"]) for column in self.declared),
+        }
         return {name for name in (self.contributor, self.owner_id, *self.metadata) if name} - needed
 
     def _role_of(self, name: str) -> str:
-        kept = dict.fromkeys(self.metadata, "metadata") | {self.owner_id: "id"}
+        kept = dict.fromkeys(self.metadata, "metadata") | dict.fromkeys(self.one_hot, "one_hot") | {self.owner_id: "id"}
         roles = kept | {self.text: "text", self.contributor: "contributor", self.label: "label", self.pixels: "pixels"}
         return roles.get(name, "columns")
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """Where a row could not be read and why, without a word of its content.
-
-    `line` counts from 1 as an editor does, the header included; in Parquet files it is the row, in archives the image.
-    """
+    """Place of an unreadable row (line, Parquet row or image, from 1) and the reason, without its content."""
 
     line: int
     column: str
@@ -181,6 +194,7 @@ BAD_ROWS_KEPT = 1000
 class BadRowReport:
     count: int = 0
     kept: list[BadRow] = field(default_factory=list)
+    cut_spans: int = 0
 
     def add(self, rows: list[BadRow], *, count: int | None = None) -> None:
         self.count += len(rows) if count is None else count
@@ -220,11 +234,7 @@ class KeptPicture:
 
 @dataclass(slots=True)
 class RowBatch:
-    """Rows that passed every check; lists are of length `count`, None where the project takes no such column.
-
-    `pixels` is uint8 of shape (count, *Layout.image_shape); `pictures` has None where those show all there is.
-    `metadata` has the owner's `id` and pairs of name and text.
-    """
+    """Rows that passed every check; lists of length `count`, None where the project takes no such column."""
 
     count: int
     texts: list[str] | None = None
@@ -235,3 +245,5 @@ class RowBatch:
     metadata: list[dict[str, Any]] | None = None
     bad: list[BadRow] = field(default_factory=list)
     pictures: Sequence[KeptPicture | None] | None = None
+    # Spans beyond the words that are labelled, which are left out.
+    cut_spans: int = 0

@@ -25,7 +25,7 @@ HEAD_CHARACTERS = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """How a file is written and what its columns are called.
+    """Format of a file and names of its columns.
 
     `controls` are what may have been answered in a list of tasks, and `people` who did, as far as its beginning shows;
     `sheets` those of a workbook, and `sheet` the one that was looked at.

@@ -29,8 +29,9 @@ def read_text(
     part: tuple[int, int] | None,
     header: list[str] | None,
     member: str | None = None,
+    rows: int | None = None,
 ) -> Iterator[Answer]:
-    """Yield header and delimiter, then rows; a job of a limited process."""
+    """Yield header and delimiter, then rows, of each batch `rows` at most; a job of a limited process."""
     wanted = Layout(**layout)
     source = TextSource(
         file if part is None else FileRange(file, *part),
@@ -54,7 +55,8 @@ def read_text(
     yield {"header": list(getattr(reader, "header", [])), "delimiter": getattr(reader, "delimiter", delimiter)}, b""
     for batch in reader.batches():
         bad = [(row.line, row.column, message_of(row.reason).as_json()) for row in batch.bad]
-        yield _state(reader) | {"lines": batch.lines, "columns": batch.columns, "bad": bad}, b""
+        columns = {name: cells[:rows] for name, cells in batch.columns.items()}
+        yield _state(reader) | {"lines": batch.lines[:rows], "columns": columns, "bad": bad[:rows]}, b""
     yield _state(reader), b""
 
 

@@ -11,8 +11,8 @@ from dpal.reading.rows import Answer
 from dpal.wording import as_message
 
 BATCH_CHARACTERS = 4 * 1024 * 1024
-DAMAGED = as_message("file: the workbook is damaged, cut off, or not written as workbooks are; save it again as .xlsx")
-MERGED = as_message("is merged with other cells; unmerge them and give each row its value")
+DAMAGED = as_message("file: the workbook is damaged; save it as .xlsx")
+MERGED = as_message("is a merged cell; unmerge it")
 
 
 def read_workbook(
@@ -43,7 +43,7 @@ def read_workbook(
         if sheet is not None and sheet not in names:
             raise Unreadable(as_message("sheet: the workbook has no sheet named {name!r}", name=sheet))
         if sheet is None and not shown:
-            raise Unreadable("file: the workbook has no sheet with cells that shows")
+            raise Unreadable("file: the workbook has no visible sheet with cells")
         chosen = shown[0] if sheet is None else sheet
         cells = book.get_sheet_by_name(chosen)
         ranges = cells.merged_cell_ranges or []

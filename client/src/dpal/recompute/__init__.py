@@ -12,6 +12,7 @@ from dpal.recompute.label_sets import label_sets
 from dpal.recompute.pick import picked
 from dpal.recompute.running_sums import running_sums
 from dpal.recompute.softmax_steps import softmax_steps
+from dpal.recompute.span_crf import span_crf
 from dpal.recompute.sums import sums
 from dpal.recompute.transcript import Recorded, Session, Tell, Transcript, Weights
 
@@ -45,6 +46,7 @@ PROGRAMS: dict[str, Program] = {
     "picked": _picked,
     "running_sums": running_sums,
     "softmax_steps": softmax_steps,
+    "span_crf": span_crf,
     "sums": sums,
 }
 

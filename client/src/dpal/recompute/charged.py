@@ -17,11 +17,15 @@ WRAPPERS = {"secret_sample": "inner", "secret_block": "inner", "label_training":
 
 
 class Paid(NamedTuple):
-    """Answers to a query that an event pays for: how far a record moves one, its noise, and how many there may be."""
+    """Answers to a query that an event pays for: how far a record moves one, its noise, and how many there may be.
+
+    `drawn` answers have the scale of an exponential mechanism's scores: the larger, the less noise.
+    """
 
     sensitivity: float
     scale: float
     times: float
+    drawn: bool = False
 
 
 def refuse_uncharged(transcript: Transcript, privacy: Mapping[str, Any]) -> None:
@@ -49,7 +53,8 @@ def refuse_uncharged(transcript: Transcript, privacy: Mapping[str, Any]) -> None
             raise NotGenuine(f"The transcript holds more answers to {query!r} than its entry in the ledger paid for.")
         if not math.isclose(sensitivity, terms.sensitivity, rel_tol=ROUNDING):
             raise NotGenuine(f"The answer to {query!r} has another sensitivity than its entry in the ledger paid for.")
-        if not scale >= terms.scale * (1 - ROUNDING):
+        noise, least = (terms.scale, scale) if terms.drawn else (scale, terms.scale)
+        if not noise >= least * (1 - ROUNDING):
             raise NotGenuine(f"The answer to {query!r} has less noise than its entry in the ledger paid for.")
 
 
@@ -76,14 +81,15 @@ def _paid_by(event: Mapping[str, Any] | None) -> dict[str, Paid]:
         return {"responses": Paid(1.0, 0.0, 1)}
     match event["kind"]:
         case "picked_fit":
-            moved = math.sqrt(event["candidates"] - 1) if event["noise"] == "gaussian" else 1.0
-            return {**_paid_by(event["inner"]), "right_answers": Paid(moved, event["scale"], 1)}
+            drawn = event["noise"] == "exponential"
+            moved = 1.0 if drawn else math.sqrt(event["candidates"] - 1)
+            return {**_paid_by(event["inner"]), "right_answers": Paid(moved, event["scale"], 1, drawn)}
         case "sums":
             return _paid_sums(event, 1)
         case "running_sums":
             # Of an epoch; those of the next one are of other records.
             return _paid_sums(event["sums"], math.inf)
-        case "gradient_steps" | "centered_gradient_steps":
+        case "gradient_steps" | "centered_gradient_steps" | "span_steps":
             steps = {
                 "count": Paid(1.0, event["count_sigma"], 1),
                 "gradient": Paid(event["norm_bound"] * event["residual_bound"], event["sigma"], event["steps"]),

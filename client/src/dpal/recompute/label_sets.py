@@ -52,9 +52,8 @@ class SetSummary:
 
 
 def summarise_sets(sums: NoisySums, *, constant: float, row_norm: float) -> SetSummary:
-    """Read noisy sums, whose last column is `constant` and whose last row sums over all rows.
-
-    Where no moments were released rows are taken to reach `row_norm`, their norm without the constant.
+    """Read noisy sums whose last column is `constant` and last row sums over all; without moments rows reach
+    `row_norm`.
     """
     noise, everything = sums.class_variance, sums.class_sums[-1]
     rows = sums.class_sums[:-1, :-1]

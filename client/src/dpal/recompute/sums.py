@@ -112,10 +112,7 @@ class Scores:
 
 
 def summarise(sums: NoisySums, *, constant: float, row_norm: float) -> Summary:
-    """Read noisy sums, whose last column is `constant`.
-
-    Where no moments were released rows are taken to reach `row_norm`, their norm without the constant.
-    """
+    """Read noisy sums, whose last column is `constant`; without moments rows are taken to reach `row_norm`."""
     rows, noise = sums.class_sums[:, :-1], sums.class_variance
     counts = pulled_counts(sums.class_sums[:, -1] / constant, noise / constant**2)
     total = counts.sum()

@@ -28,7 +28,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """What a training gives: weights, one row a score, intercepts, and how scores become probabilities."""
+    """Result of a training: weights, one row a score, intercepts, and how scores become probabilities."""
 
     coef: Array
     intercept: Array

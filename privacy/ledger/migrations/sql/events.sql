@@ -94,7 +94,7 @@ BEGIN
     WHEN 'running_sums' THEN
         -- A record meets its own batch's release in full, and those after it in part.
         RETURN privacy_event_mu(event -> 'sums', adjacency);
-    WHEN 'gradient_steps', 'centered_gradient_steps' THEN
+    WHEN 'gradient_steps', 'centered_gradient_steps', 'span_steps' THEN
         mu := (event ->> 'steps')::float8
             * ((event ->> 'residual_bound')::float8 * norm / (event ->> 'sigma')::float8) ^ 2;
         mu := greatest(moved * moved * mu, mu + (event ->> 'count_sigma')::float8 ^ -2);
@@ -256,6 +256,12 @@ BEGIN
         epsilon := moved * (event ->> 'counted')::float8 / (event ->> 'scale')::float8;
     WHEN 'gate_of_snapshot', 'label_training' THEN
         SELECT cost.* INTO epsilon, delta, rho FROM privacy_least_cost(event -> 'inner', 'null') AS cost;
+        IF event -> 'inner' ->> 'kind' = 'picked_fit' THEN
+            -- Another label moves the counts that are drawn from both ways, whatever the loss.
+            selected := (event -> 'inner' ->> 'scale')::float8;
+            epsilon := epsilon + (moved - 1) * selected;
+            rho := rho + (moved * moved - 1) * selected ^ 2 / 8;
+        END IF;
     WHEN 'gate_window', 'composed_gate_window' THEN
         SELECT cost.* INTO epsilon, delta, rho FROM privacy_least_cost(event -> 'inner', adjacency) AS cost;
         times := privacy_window_paid((event ->> 'window')::bigint, privacy_event_counted(event))

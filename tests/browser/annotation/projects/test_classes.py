@@ -41,17 +41,17 @@ def test_a_class_is_added_by_keys_alone_on_a_phone(page, live_server, project):
     keys.type(page.get_by_label("What belongs to it"), "neither of both")
     keys.type(page.get_by_label("Group"), "Unsure")
     keys.choose(page.get_by_label("Colour"), "teal")
-    keys.tick(page.get_by_label("I know of this class"))
+    keys.tick(page.get_by_label("I know this name without having"))
     keys.follow(page.get_by_role("button", name="Add"), key="Space")
     # What is wrong leads to its field, which holds what was typed.
     keys.reach(page.get_by_role("alert").get_by_role("link", name="Name"))
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("There is a class of this name already.")
+    expect(page.get_by_role("alert")).to_contain_text("This class already exists.")
     assert violations(page) == []
     page.keyboard.press("ControlOrMeta+a")
     keys.type(page.get_by_label("Name"), "perhaps")
     keys.follow(page.get_by_role("button", name="Add"))
-    expect(page.get_by_role("status")).to_contain_text("from their next question on", timeout=WAIT)
+    expect(page.get_by_role("status")).to_contain_text("Saved.", timeout=WAIT)
     expect(page.get_by_role("row")).to_have_count(4, timeout=WAIT)
     project.refresh_from_db()
     assert project.classes == ["yes", "no", "perhaps"]
@@ -91,9 +91,9 @@ def test_a_class_is_merged_by_keys_alone_and_taken_back(browser: Browser, live_s
     keys.choose(page.get_by_label("Class", exact=True), "bike")
     keys.choose(page.get_by_label("Counts as"), "bicycle")
     assert violations(page) == []
-    keys.tick(page.get_by_label("I decided this without looking"))
+    keys.tick(page.get_by_label("I decided this without reading records"))
     keys.follow(page.get_by_role("button", name="Merge"), key="Space")
-    expect(page.get_by_role("status")).to_contain_text("its answers count as the other", timeout=WAIT)
+    expect(page.get_by_role("status")).to_contain_text("Saved.", timeout=WAIT)
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     keys.follow(page.get_by_role("button", name="Take back bike"))

@@ -39,7 +39,7 @@ class Presses:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", raw_files.KINDS)
 def test_a_project_opens_from_raw_files(page: Page, live_server, tmp_path: Path, kind: str, size: str) -> None:
-    """Six kinds of files, five presses at most, and every row is stored."""
+    """Eight kinds of files, five presses at most, and every row is stored."""
     manager = make_user("ada")
     manager.user_permissions.add(Permission.objects.get(codename="add_project"))
     come_in(page.context, manager, live_server.url)
@@ -51,8 +51,8 @@ def test_a_project_opens_from_raw_files(page: Page, live_server, tmp_path: Path,
     brought, person = raw_files.KINDS[kind](), Presses(page)
     person.bring("pool", brought.pool_name, brought.pool)
     person.bring("public", brought.public_name, brought.public)
-    person.press("Preview data")
-    page.get_by_role("heading", name="4. How much privacy?").wait_for()
+    person.press("Preview")
+    page.get_by_role("heading", name="How much privacy?").wait_for()
     if kind == "user names":
         page.locator("[name=preset][value=voice-crowd]").check()
         person.count += 1

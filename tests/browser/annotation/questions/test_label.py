@@ -66,7 +66,34 @@ def choices():
     return list(Label.objects.filter(superseded_at=None).order_by("pk").values_list("choice", flat=True))
 
 
+def press_on_layout(page, printed, code):
+    """Press a key of another layout than Chromium's own."""
+    session = page.context.new_cdp_session(page)
+    for kind in ("keyDown", "keyUp"):
+        session.send("Input.dispatchKeyEvent", {"type": kind, "key": printed, "code": code})
+
+
 class TestKeys:
+    @pytest.mark.parametrize(
+        ("printed", "code", "choice"),
+        [("&", "Digit1", 0), ("é", "Digit2", 1), ("š", "Digit3", 2), ("٢", "Digit2", 1), ("۳", "Numpad3", 2)],
+    )
+    def test_digits_work_by_their_place(self, project, logged_in, at, printed, code, choice):
+        open_records(project, 2)
+        page = at("annotation:label", project.slug)
+        read_first(page)
+        press_on_layout(page, printed, code)
+        expect(page.locator("#question")).to_have_text("record 1")
+        assert choices() == [choice]
+
+    @pytest.mark.parametrize(("printed", "code"), [("ы", "KeyS"), ("σ", "KeyS"), ("س", "KeyS"), ("s", "KeyO")])
+    def test_letters_work_as_printed_or_by_their_place(self, project, logged_in, at, printed, code):
+        open_records(project, 1)
+        page = at("annotation:label", project.slug)
+        read_first(page)
+        press_on_layout(page, printed, code)
+        expect(page.locator("details[open] > summary[data-shortcut=s]")).to_have_count(1)
+
     @pytest.mark.every_change
     def test_three_questions_by_keys_alone(self, project, logged_in, at):
         open_records(project, 4)
@@ -105,9 +132,9 @@ class TestKeys:
         read_first(page)
         expect(page.get_by_text("If two fit")).to_be_visible()
         page.keyboard.press("?")
-        expect(page.get_by_text("take the last answer, skip or flag back")).to_be_visible()
+        expect(page.get_by_text("undo the last one")).to_be_visible()
         page.keyboard.press("Escape")
-        expect(page.get_by_text("take the last answer, skip or flag back")).to_be_hidden()
+        expect(page.get_by_text("undo the last one")).to_be_hidden()
         expect(page.get_by_text("If two fit")).to_be_visible()
         page.keyboard.press("g")
         expect(page.get_by_text("If two fit")).to_be_hidden()
@@ -172,7 +199,7 @@ class TestTrouble:
         page = at("annotation:label", project.slug)
         page.context.set_offline(True)
         choice(page, "Calendar").click()
-        expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+        expect(page.get_by_role("alert")).to_contain_text("You are offline")
         expect(choice(page, "Calendar")).to_have_attribute("aria-pressed", "true")
         expect(page.locator("#question")).to_have_text("record 0")
 
@@ -181,7 +208,7 @@ class TestTrouble:
         page = at("annotation:label", project.slug)
         Assignment.objects.update(state=AssignmentState.EXPIRED)
         choice(page, "Calendar").click()
-        expect(page.get_by_role("alert")).to_contain_text("somebody else has it now")
+        expect(page.get_by_role("alert")).to_contain_text("The time ran out and another")
         page.get_by_role("link", name="Show the next question").click()
         expect(page.locator("#question")).to_have_text("record 1")
         assert choices() == []
@@ -329,7 +356,7 @@ def show_enough_for_today(project, at):
 def show_enough_seen(project, at):
     write_settings(project, encounter_limit=1)
     answer_once(project)
-    return saying(at("annotation:label", project.slug), "You have seen as much of this pool as one person may")
+    return saying(at("annotation:label", project.slug), "You have seen as many people as one annotator may")
 
 
 def show_refused(project, at):
@@ -352,7 +379,7 @@ def show_wrong_login(project, at):
     page.get_by_label("User name").fill("ada")
     page.get_by_label("Password").fill("guess")
     page.get_by_role("button", name="Log in", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("User name and password do not fit")
+    expect(page.get_by_role("alert")).to_contain_text("User name and password do not")
     return page
 
 

@@ -46,3 +46,11 @@ def test_eleven_steps_fit_and_nothing_is_wrong(enter, size):
     page.keyboard.press("-")
     expect(page.locator("#question")).to_have_text("record 1")
     assert list(Label.objects.values_list("choice", flat=True)) == [10]
+
+
+@pytest.mark.parametrize("size", [{"width": 390, "height": 780}, {"width": 1100, "height": 800}])
+def test_five_steps_are_one_row(enter, size):
+    project = make_project(question_kind="rating", classes=[str(step) for step in range(1, 6)])
+    open_records(project, 1)
+    page = enter(project, **size)
+    assert len({step.bounding_box()["y"] for step in page.locator(".scale .choice").all()}) == 1

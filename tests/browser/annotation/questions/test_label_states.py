@@ -73,13 +73,11 @@ def all_is_answered(project: Project, person: User) -> None:
 # The five others are scenes of test_label.
 STATES: dict[str, Callable[[Project, User], None]] = {
     "Every question so far is answered": round_is_answered,
-    "You have answered everything there is for you": others_still_answer,
+    "You have answered all your questions": others_still_answer,
     "You are paused in this project": somebody_is_paused,
-    "This project has all the answers it may ask for": lambda project, person: set_project(labels_limit=0),
-    "This project has learned all it may": lambda project, person: set_project(
-        pool_account=make_account(epsilon_limit=0.5)
-    ),
-    "You have given all the answers one person may give here": all_is_answered,
+    "This project has all its answers": lambda project, person: set_project(labels_limit=0),
+    "The privacy budget is spent": lambda project, person: set_project(pool_account=make_account(epsilon_limit=0.5)),
+    "Your work here is done": all_is_answered,
 }
 
 
@@ -90,7 +88,7 @@ def test_every_state_says_what_happens_next_and_is_clean(enter, heading):
     STATES[heading](project, person)
     page = enter(project, person, viewport=SIZES["light"], reduced_motion="reduce")
     expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
-    assert len(page.locator("#question p").first.inner_text()) > 60
+    assert len(page.locator("#question p").first.inner_text()) > 30
     look_at(page)
 
 
@@ -121,7 +119,7 @@ def test_nobody_sees_more_of_a_pool_than_the_limit_and_others_go_on(enter):
     for number in (0, 1):
         expect(page.locator("#question")).to_have_text(f"record {number}")
         press(page, "1")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("You have seen as much of this pool")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("You have seen as many people")
     expect(enter(project, second).locator("#question")).to_have_text("record 2")
 
 
@@ -144,7 +142,7 @@ def test_wrong_answers_to_hidden_checks_warn_and_then_pause(enter):
         answer_check(project, person, choice)
     page.reload()
     page.get_by_role("link", name="Your statistics").click()
-    expect(page.get_by_text("Look at the guidelines again")).to_be_visible()
+    expect(page.get_by_text("Read the guidelines again.")).to_be_visible()
     expect(page.get_by_text("3 of 5, interval 23-88 %")).to_be_visible()
     set_project(gold_pause_below=0.97)
     project.refresh_from_db()
@@ -153,7 +151,7 @@ def test_wrong_answers_to_hidden_checks_warn_and_then_pause(enter):
     page.reload()
     expect(page.get_by_role("heading", name="You are paused in this project")).to_be_visible()
     page.locator("main .empty").get_by_role("link", name="Your statistics").click()
-    expect(page.get_by_text("You are paused because too many answers")).to_be_visible()
+    expect(page.get_by_text("You are paused: only")).to_be_visible()
 
 
 def test_scripts_run_from_their_own_side(enter):
@@ -181,6 +179,16 @@ def test_a_table_shows_every_declared_field_on_a_phone(enter):
     assert rows[0][1] == "1,234.5"
     assert rows[2][1:] == ["not", "given"]
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES["dark"]["width"]
+
+
+def test_ten_answers_about_a_picture_fit_on_a_phone(enter, own_storage):
+    np.save(own_storage / "pixels.npy", np.arange(28 * 28, dtype=np.uint8).reshape(1, 28, 28))
+    project = make_project(data_kind="image", image_height=28, image_width=28, classes=[str(n) for n in range(10)])
+    (record,) = make_records(project, rows=1, pixels="pixels.npy")
+    queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
+    page = enter(project, make_annotators(project, 1)[0], viewport={"width": 390, "height": 780})
+    for answer in (*page.locator(".choice").all(), page.locator("#question img")):
+        expect(answer).to_be_in_viewport(ratio=1)
 
 
 def test_pictures_small_and_large_and_why_they_are_shown_are_clean(enter, live_server, own_storage):
@@ -218,7 +226,7 @@ def test_what_a_participant_of_a_platform_sees_is_clean(enter, live_server):
     look_at(page)
     page.context.clear_cookies()
     page.goto(start + "ASSIGNMENT_ID_NOT_AVAILABLE")
-    expect(page.get_by_text("This is a preview.")).to_be_visible()
+    expect(page.get_by_text("Accept the task on the platform")).to_be_visible()
     look_at(page)
     page.goto(start + "a")
     page.get_by_role("button", name="Begin").click()
@@ -231,7 +239,7 @@ def test_what_a_participant_of_a_platform_sees_is_clean(enter, live_server):
     expect(page.locator("#question")).to_have_text("play jazz")
     page.locator(".choice").first.click()
     expect(page.get_by_text(link.completion_code, exact=True)).to_be_visible()
-    expect(page.get_by_text("Paste it into the task")).to_be_visible()
+    expect(page.get_by_text("Paste it into the platform's task")).to_be_visible()
     look_at(page)
 
 
@@ -245,7 +253,7 @@ def test_reports_and_earlier_guidelines_are_clean(enter, live_server):
     held = queue.claim_next(project=project, user=ann)
     flags.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
     page = enter(project, manager, reduced_motion="reduce")
-    for name, heading in (("reported", "Questions set aside"), ("guidelines", "Earlier versions")):
+    for name, heading in (("reported", "Set aside"), ("guidelines", "Earlier versions")):
         page.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug]))
         expect(page.get_by_role("heading", name=heading)).to_be_visible()
         look_at(page)

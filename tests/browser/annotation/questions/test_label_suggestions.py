@@ -38,9 +38,7 @@ def test_a_takes_what_is_suggested_and_nothing_where_nothing_is_shown(enter):
     (person,) = make_annotators(project, 1)
     page = enter(project, person)
     shows(page, "record 0")
-    expect(page.locator("#suggestion")).to_have_text(
-        "The model suggests Music (72 % sure). It may be wrong: decide yourself."
-    )
+    expect(page.locator("#suggestion")).to_have_text("The model suggests Music (72 % sure). It may be wrong.")
     page.keyboard.press("a")
     shows(page, "record 1")
     assert answers() == [2]

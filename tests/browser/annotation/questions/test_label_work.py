@@ -198,7 +198,7 @@ class TestNothingLost:
         press(page, "2")
         shows(page, "record 1")
         press(other, "3")
-        expect(other.get_by_role("alert")).to_contain_text("You have answered this question before")
+        expect(other.get_by_role("alert")).to_contain_text("You answered this question.")
         assert current_choices() == [1]
 
     def test_the_back_button_shows_the_question_that_is_due(self, project, enter, live_server):
@@ -225,15 +225,15 @@ def test_a_skip_or_a_flag_is_taken_back_by_keys_and_without_a_script(project, en
     press(page, "Enter")
     shows(page, "record 1")
     done = {"s": "skipped", "f": "flagged"}[way]
-    expect(page.get_by_role("button", name=f"Undo last: {done}")).to_be_visible()
+    expect(page.get_by_role("button", name=f"Take back: {done}")).to_be_visible()
     press(page, "u")
     shows(page, "record 0")
-    expect(page.get_by_role("button", name="Undo last")).to_have_count(0)
+    expect(page.get_by_role("button", name="Take back")).to_have_count(0)
     plain = enter(project, person, java_script_enabled=False)
     plain.locator("summary", has_text={"s": "Skip", "f": "Flag"}[way]).click()
     plain.locator("details[open] button").first.click()
     shows(plain, "record 1")
-    plain.get_by_role("button", name=f"Undo last: {done}").click()
+    plain.get_by_role("button", name=f"Take back: {done}").click()
     shows(plain, "record 0")
     assert not Report.objects.filter(resolved_at=None).exists()
 
@@ -287,7 +287,7 @@ class TestSayingMore:
         press(page, "c")
         page.keyboard.type("two classes fit 1 2")
         press(page, "Tab", "Enter")
-        expect(page.locator("#notice")).to_contain_text("with the managers")
+        expect(page.locator("#notice")).to_contain_text("Sent.")
         shows(page, "record 0")
         press(page, "f")
         expect(page.get_by_role("button", name="Broken")).to_be_focused()
@@ -303,7 +303,7 @@ class TestSayingMore:
         open_records(project, 3)
         page = enter(project, make_annotators(project, 2)[0], java_script_enabled=False)
         page.locator("summary", has_text="Comment").click()
-        page.get_by_label("To the managers").fill("odd")
+        page.locator("#comment").fill("odd")
         # The page that comes shows the same question.
         with page.expect_navigation():
             page.get_by_role("button", name="Send").click()
@@ -311,8 +311,8 @@ class TestSayingMore:
         page.locator("summary", has_text="Flag").click()
         page.get_by_role("button", name="Sensitive").click()
         shows(page, "record 1")
-        page.get_by_role("link", name="What protects").or_(page.locator("#why summary")).first.click()
-        page.get_by_role("link", name="What protects").click()
+        page.get_by_role("link", name="Why am I shown this?").or_(page.locator("#why summary")).first.click()
+        page.get_by_role("link", name="Why am I shown this?").click()
         expect(page.get_by_role("heading", name="Why am I shown this?")).to_be_visible()
         assert set(Report.objects.values_list("kind", flat=True)) == {"comment", "sensitive"}
         assert Query.objects.filter(state=QueryState.SET_ASIDE).count() == 1
@@ -335,20 +335,20 @@ class TestGuidelines:
     def test_a_change_is_said_once_and_read_with_one_press(self, project, enter):
         open_records(project, 4)
         page = enter(project, make_annotators(project, 1)[0])
-        expect(page.get_by_text("The guidelines changed")).to_be_hidden()
+        expect(page.get_by_text("The guidelines have changed")).to_be_hidden()
         self.change(project)
         press(page, "1")
-        expect(page.get_by_text("The guidelines changed")).to_be_visible()
+        expect(page.get_by_text("The guidelines have changed")).to_be_visible()
         read_first(page)
-        page.get_by_role("button", name="Read them").click()
+        page.get_by_role("button", name="Read it").click()
         expect(page.get_by_text("Take the best class.")).to_be_visible()
         expect(page.get_by_text("asks how to get there")).to_be_visible()
         shows(page, "record 1")
         press(page, "1")
         shows(page, "record 2")
-        expect(page.get_by_text("The guidelines changed")).to_be_hidden()
+        expect(page.get_by_text("The guidelines have changed")).to_be_hidden()
         page.reload()
-        expect(page.get_by_text("The guidelines changed")).to_be_hidden()
+        expect(page.get_by_text("The guidelines have changed")).to_be_hidden()
 
     def test_they_stand_beside_the_question_and_the_answers_keep_their_place(self, project, enter):
         open_records(project, 3)
@@ -398,10 +398,10 @@ class TestGuidelines:
         expect(page.get_by_text("Answer what the person asked for.")).to_be_visible()
         self.change(project)
         page.reload()
-        page.get_by_role("button", name="Read them").click()
+        page.get_by_role("button", name="Read it").click()
         expect(page.get_by_text("Take the best class.")).to_be_visible()
         page.reload()
-        expect(page.get_by_role("button", name="Read them")).to_be_hidden()
+        expect(page.get_by_role("button", name="Read it")).to_be_hidden()
 
 
 @pytest.fixture

@@ -57,17 +57,17 @@ def test_checks_are_made_and_retired(page, live_server, project, keys):
     enter(page, live_server, project.created_by, "quality", project.slug)
     keys.choose(page.get_by_label("Public examples"), str(public[0].dataset))
     keys.type(page.get_by_label("Checks at most"), "2")
-    keys.follow(page.get_by_role("button", name="Make checks from these"), key="Space")
+    keys.follow(page.get_by_role("button", name="Add", exact=True), key="Space")
     expect(page.get_by_role("status")).to_contain_text("2 checks were added.", timeout=WAIT)
-    keys.follow(page.get_by_role("link", name="See them and retire what is wrong"))
+    keys.follow(page.get_by_role("link", name="Hidden checks"))
     keys.follow(page.get_by_role("button", name="Retire").last)
-    expect(page.get_by_role("status")).to_contain_text("The check is retired.", timeout=WAIT)
+    expect(page.get_by_role("status")).to_contain_text("Saved.", timeout=WAIT)
     expect(page.get_by_role("button", name="Retire")).to_have_count(1, timeout=WAIT)
     assert GoldQuery.objects.filter(retired_at=None).count() == 1
     # What was just passed lies behind.
-    keys.reach(page.get_by_role("link", name="Back to the quality page"))
+    keys.reach(page.get_by_role("link", name="Back", exact=True))
     keys.follow(page.get_by_role("navigation").get_by_role("link", name="Quality"), back=True)
-    keys.type(page.get_by_label("Percent of questions that are hidden checks"), "20")
+    keys.type(page.get_by_label("Hidden checks in percent"), "20")
     keys.choose(page.get_by_label("Compare answers by"), Aggregation.MACE.label)
     keys.follow(page.get_by_role("button", name="Save"))
     project.refresh_from_db()
@@ -76,13 +76,13 @@ def test_checks_are_made_and_retired(page, live_server, project, keys):
 
 def test_answers_are_compared_and_paid(page, live_server, project, annotators, answered, broker, keys):
     enter(page, live_server, project.created_by, "quality", project.slug)
-    keys.follow(page.get_by_role("button", name="Compare the answers now"))
+    keys.follow(page.get_by_role("button", name="Compare"))
     comparing.make_report(job_id=str(QualityReport.objects.get().job_id))
     page.reload()
     expect(page.get_by_text("4 to 2 questions")).to_be_visible(timeout=WAIT)
-    opinions = keys.download(page.get_by_role("link", name="What the model takes each question for (CSV)"))
+    opinions = keys.download(page.get_by_role("link", name="Model predictions (CSV)"))
     assert opinions.suggested_filename == f"{project.slug}-opinions.csv"
-    paid = keys.download(page.get_by_role("link", name="Payment by accepted answers (CSV)"))
+    paid = keys.download(page.get_by_role("link", name="Payment (CSV)"))
     with Path(paid.path()).open(encoding="utf-8-sig") as file:
         rows = list(csv.reader(file))
     assert sorted(rows[1:]) == [
@@ -94,12 +94,12 @@ def test_a_dispute_is_settled_and_becomes_a_check(page, live_server, project, an
     enter(page, live_server, project.created_by, "quality", project.slug)
     keys.follow(page.get_by_role("link", name="1 question to review"))
     keys.choose(page.get_by_label("Class"), "other")
-    keys.tick(page.get_by_label("Use it as a hidden check from now on"))
+    keys.tick(page.get_by_label("Use as a hidden check"))
     keys.follow(page.get_by_role("button", name="Decide"))
-    expect(page.get_by_text("Nothing waits for review.")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible(timeout=WAIT)
     check = GoldQuery.objects.get()
     assert (check.query.state, check.choice) == (QueryState.GOLD, 2)
-    keys.follow(page.get_by_role("link", name="Back to the quality page"))
+    keys.follow(page.get_by_role("link", name="Back", exact=True))
     expect(page.get_by_text("1 question has a known answer.")).to_be_visible(timeout=WAIT)
 
 
@@ -110,9 +110,9 @@ def test_somebody_paused_reads_why_in_their_own_statistics(page, live_server, pr
     assert Membership.objects.get(user=ann).pause_reason == PauseReason.MANAGER
     enter(page, live_server, ann, "label", project.slug)
     keys.follow(page.get_by_role("link", name="Your statistics").last)
-    expect(page.get_by_text("because a manager decided so")).to_be_visible(timeout=WAIT)
-    expect(page.locator("dt:text-is('Answered in all') + dd")).to_have_text("2", timeout=WAIT)
-    keys.follow(page.get_by_role("link", name="Back to the questions"))
+    expect(page.get_by_text("A manager paused you")).to_be_visible(timeout=WAIT)
+    expect(page.locator("dt:text-is('Answers') + dd")).to_have_text("2", timeout=WAIT)
+    keys.follow(page.get_by_role("link", name="Back", exact=True))
     enter(page, live_server, project.created_by, "quality", project.slug)
-    keys.follow(page.get_by_role("button", name=f"Let go on {ann.username}", exact=True))
+    keys.follow(page.get_by_role("button", name=f"Resume {ann.username}", exact=True))
     assert Membership.objects.get(user=ann).paused_at is None

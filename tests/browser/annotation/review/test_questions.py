@@ -87,19 +87,19 @@ def test_a_view_is_found_kept_and_acted_on_by_keys_alone(page, live_server, proj
     sign_in(page, live_server, people[0])
     address = live_server.url + reverse("annotation:questions", args=[project.slug])
     page.goto(address)
-    page.get_by_role("link", name="Divided").focus()
+    page.get_by_role("link", name="divided").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("link", name="Divided")).to_have_attribute("aria-current", "page")
+    expect(page.get_by_role("link", name="divided")).to_have_attribute("aria-current", "page")
     assert page.url == f"{address}?agreement=divided"
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page.locator("tbody tr")).to_contain_text("how do i change my pin")
     page.locator("tbody input").focus()
     page.keyboard.press("Space")
-    page.get_by_label("Comment for those who answered").focus()
+    page.get_by_label("Comment").focus()
     page.keyboard.type("Is this not about the PIN?")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("1 question was sent back.")
+    expect(page.get_by_role("status")).to_contain_text("1 question was changed.")
     assert page.url == f"{address}?agreement=divided"
     assert Report.objects.filter(kind="returned").count() == 2
 
@@ -109,8 +109,8 @@ def test_a_view_is_found_kept_and_acted_on_by_keys_alone(page, live_server, proj
     expect(page.get_by_text("Is this not about the PIN?")).to_be_visible()
     assert problems_of(page) == []
     page.get_by_label("Your answer").select_option("pin")
-    page.get_by_role("button", name="Store this answer").click()
-    expect(page.get_by_text("Nothing is unread.")).to_be_visible()
+    page.get_by_role("button", name="Store the answer").click()
+    expect(page.get_by_text("Nothing yet.")).to_be_visible()
     assert Label.objects.get(annotator=people[1], superseded_at=None, query__record__text=TEXTS[2]).choice == 2
     assert Query.objects.get(record__text=TEXTS[2]).state == QueryState.CLOSED
 
@@ -143,7 +143,7 @@ def test_all_of_a_page_are_ticked_by_one_key(page, live_server, project, people)
     boxes.first.press("Space")
     page.get_by_role("button", name="Tick all of this page").press("Enter")
     page.get_by_role("button", name="Set aside").press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("2 questions were set aside.")
+    expect(page.get_by_role("status")).to_contain_text("2 questions were changed.")
 
 
 def test_without_scripts_the_table_works(browser, live_server, project, people):
@@ -153,11 +153,11 @@ def test_without_scripts_the_table_works(browser, live_server, project, people):
         page.goto(live_server.url + reverse("annotation:questions", args=[project.slug]))
         page.get_by_text("Narrow down").click()
         page.get_by_label("Text").fill("coffee")
-        page.get_by_role("button", name="Show these").click()
+        page.get_by_role("button", name="Show", exact=True).click()
         expect(page.locator("tbody tr")).to_have_count(1)
         page.goto(live_server.url + reverse("annotation:questions", args=[project.slug]) + "?state=open")
         expect(page.locator("[data-tick]")).to_be_hidden()
         for box in page.locator("tbody input").all():
             box.check()
         page.get_by_role("button", name="Set aside").click()
-        expect(page.get_by_role("status")).to_contain_text("2 questions were set aside.")
+        expect(page.get_by_role("status")).to_contain_text("2 questions were changed.")

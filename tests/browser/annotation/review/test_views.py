@@ -93,7 +93,7 @@ def test_a_reviewer_goes_through_the_queue_by_keys(page, live_server, project, r
     expect(page.get_by_role("textbox")).to_be_focused(timeout=WAIT)
     page.keyboard.type("Look at the end again.")
     page.keyboard.press("Tab")
-    press(page, "Enter", then="Nothing waits for review.")
+    press(page, "Enter", then="Nothing waits for you.")
     assert {report.comment for report in Report.objects.all()} == {"Look at the end again."}
     assert not Review.objects.filter(state=ReviewState.LEASED).exists()
 
@@ -155,9 +155,9 @@ def test_a_drawn_question_says_why_it_is_shown(page, live_server, reviewer):
     add_members(drawing, reviewer, role=Role.REVIEWER)
     answered(drawing, (1, 1))
     enter(page, live_server, reviewer, drawing)
-    expect(page.get_by_text("Drawn by a coin: the answer counts once you have decided.")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Drawn at random: the answer counts once you decide.")).to_be_visible(timeout=WAIT)
     assert axe.violations(page) == []
-    press(page, "a", then="Nothing waits for review.")
+    press(page, "a", then="Nothing waits for you.")
     assert Consensus.objects.get().changed is False
 
 

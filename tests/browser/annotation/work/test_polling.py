@@ -71,7 +71,7 @@ def test_the_data_page_is_clean_while_an_upload_is_read_and_answers_come_in(page
     page.goto(live_server.url + reverse("annotation:data", args=[project.slug]))
     row = page.locator("#uploads tr").filter(has_text="more.csv")
     reading = row.inner_text()
-    expect(page.locator("#answers")).to_contain_text("0 answers so far")
+    expect(page.locator("#answers")).to_contain_text("Answers: 0")
     assert problems_on_any_screen(page) == []
     datasets.import_dataset(job_id=dataset.job_id)
     page.clock.fast_forward(2_500)
@@ -79,7 +79,7 @@ def test_the_data_page_is_clean_while_an_upload_is_read_and_answers_come_in(page
     assert problems_on_any_screen(page) == []
     learning.label_everything(project, person, at_most=1)
     page.clock.fast_forward(15_500)
-    expect(page.locator("#answers")).to_contain_text("1 answer so far")
+    expect(page.locator("#answers")).to_contain_text("Answers: 1")
     assert problems_on_any_screen(page) == []
 
 

@@ -221,11 +221,11 @@ def test_turned_off_it_answers_nothing_more_and_loses_its_role(crowd, server):
 
 
 def test_it_is_refused_where_records_are_shown_where_it_would_be_alone_and_where_nobody_named_it(server):
-    with pytest.raises(InvalidConfiguration, match="only what passed a gate may leave the site"):
+    with pytest.raises(InvalidConfiguration, match="Language models see only texts that"):
         learning.open_trusted(make_user(), **CHOSEN)
-    with pytest.raises(InvalidConfiguration, match="A machine never answers alone"):
+    with pytest.raises(InvalidConfiguration, match="A model never answers alone: ask"):
         open_randomized(**CHOSEN, overlap=1)
-    with pytest.raises(InvalidConfiguration, match="named no such endpoint"):
+    with pytest.raises(InvalidConfiguration, match="No such endpoint is configured on"):
         open_randomized(machine="language_model", machine_endpoint="theirs")
     # Whatever the setting says, a project of records is never asked about.
     assert answering.answer_some(project_id=make_project().pk) == 0

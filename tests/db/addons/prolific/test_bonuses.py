@@ -132,14 +132,14 @@ def test_without_balance_it_is_refused_in_words(server, published, manager, ann)
 
 
 def test_only_who_came_gets_one_and_only_within_the_money(server, published, manager, ann):
-    with pytest.raises(StudyRefused, match="Nobody of this name") as refused:
+    with pytest.raises(StudyRefused, match="No participant is called") as refused:
         give(published, manager, somebody=100)
     assert refused.value.field == "amounts"
     # 100.00 less 4 places of 2.00 with half as a fee leaves 88.00: 58.66 with its fee is all of it.
-    with pytest.raises(StudyRefused, match=r"costs more than the 88\.00"):
+    with pytest.raises(StudyRefused, match=r"exceeds the 88\.00"):
         give(published, manager, **{ann: 5867})
     give(published, manager, **{ann: 5866})
-    with pytest.raises(StudyRefused, match="more than nothing"):
+    with pytest.raises(StudyRefused, match="participants a bonus"):
         give(published, manager)
 
 

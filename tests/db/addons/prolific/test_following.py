@@ -50,7 +50,7 @@ def test_an_opening_whose_answer_was_lost_is_looked_up_and_never_done_twice(serv
     server.faults.append(("POST", "/api/v1/studies/", fault))
     turn(study)
     assert (study.external_id, study.state) == ("", "")
-    assert "no whole answer" in study.fault
+    assert "cannot be read" in study.fault
     assert study.next_at > timezone.now()
     turn(study)
     assert list(server.studies) == [study.external_id]
@@ -75,7 +75,7 @@ def test_a_study_is_published_paused_started_and_stopped(server, published):
     moves = server.requests("POST", "/api/v1/studies/.*/transition/")
     assert [move["action"] for move in moves] == ["PUBLISH", "PAUSE", "START", "STOP"]
     assert CrowdLink.objects.get(pk=published.link_id).revoked_at is not None
-    with pytest.raises(StudyRefused, match="does not stand"):
+    with pytest.raises(StudyRefused, match="does not allow"):
         studies.want_step(study=published, step=StudyStep.PUBLISH)
 
 
@@ -123,9 +123,9 @@ def test_a_draft_nobody_asked_for_yet_is_discarded_here(server, study):
 def test_a_wrong_token_is_told_and_another_goes_on(server, study, crowd, manager):
     accounts.connect_account(project=crowd, token="another-token", fee_percent=50, actor=manager)
     accounts.check_account(project_id=crowd.pk)
-    assert PlatformAccount.objects.get().fault == "API token: Prolific does not take it."
+    assert PlatformAccount.objects.get().fault == "API token: rejected by Prolific."
     turn(study)
-    assert study.fault == "API token: Prolific does not take it."
+    assert study.fault == "API token: rejected by Prolific."
     connect(crowd, manager)
     accounts.check_account(project_id=crowd.pk)
     study.refresh_from_db()
@@ -143,11 +143,11 @@ def test_the_token_lies_sealed(server, study):
 def test_another_currency_is_refused_before_anything_is_opened(server, study):
     server.currency = "USD"
     turn(study)
-    assert study.fault == "The account on Prolific pays in USD, and the project counts in GBP."
+    assert study.fault == "The Prolific account pays in USD, the project in GBP."
     assert server.studies == {}
 
 
-@pytest.mark.parametrize(("status", "words"), [(429, "asks to wait"), (500, "HTTP 500"), (503, "HTTP 503")])
+@pytest.mark.parametrize(("status", "words"), [(429, "rate-limiting"), (500, "HTTP 500"), (503, "HTTP 503")])
 def test_a_busy_or_broken_platform_is_asked_again_with_growing_pauses(server, published, status, words):
     pauses = []
     for _ in range(3):
@@ -232,7 +232,7 @@ def test_a_rejection_says_why_at_length_and_the_words_are_forgotten(server, publ
         studies.judge(**values, message=REASON, category="I LIKE IT NOT")
     assert refused.value.field == "category"
     studies.judge(**values, message=REASON, category="FAILED_CHECK")
-    with pytest.raises(StudyRefused, match="decided before"):
+    with pytest.raises(StudyRefused, match="already been decided"):
         studies.judge(**values, message=REASON, category="FAILED_CHECK")
     turn(published)
     (sent,) = server.requests("POST", "/api/v1/submissions/.*/transition/")

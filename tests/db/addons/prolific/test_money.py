@@ -106,7 +106,7 @@ def test_a_lower_fee_now_counts_as_the_study_promised_it(server, published, mana
     name = come(server, published, "ann").user.username
     turn(published)
     connect(published.project, manager, fee="0")
-    with pytest.raises(StudyRefused, match=r"costs more than the 88\.00"):
+    with pytest.raises(StudyRefused, match=r"exceeds the 88\.00"):
         bonuses.give_bonuses(study=published, key=published.key, cents_by_name={name: 8000}, actor=manager)
 
 

@@ -74,7 +74,7 @@ def test_an_answer_of_another_shape_is_a_fault(interface, server, document):
 def test_an_answer_that_never_ends_is_cut(interface, server):
     opened = interface.open_draft(draft())
     server.studies[opened.id]["description"] = "x" * 3_000_000
-    with pytest.raises(PlatformFault, match="no whole answer"):
+    with pytest.raises(PlatformFault, match="cannot be read"):
         interface.study(opened.id)
 
 

@@ -18,7 +18,7 @@ def test_what_exceeds_the_money_is_refused_by_field_and_rule(server, crowd, mana
     connect(crowd, manager)
     # 33 places of 2.00 with half as a fee are 99.00.
     open_study(crowd, manager, places=33)
-    with pytest.raises(StudyRefused, match=r"costs more than the 1\.00 that the project's limit") as refused:
+    with pytest.raises(StudyRefused, match=r"exceeds the 1\.00 left") as refused:
         open_study(crowd, manager, places=1)
     assert refused.value.field == "places"
     assert money_of(crowd).left == 1
@@ -48,7 +48,7 @@ def test_not_without_an_account_a_platform_or_a_crowd(server, crowd, manager, se
     with pytest.raises(StudyRefused, match="private records"):
         connect(trusted, manager)
     settings.PROLIFIC_URL = ""
-    with pytest.raises(StudyRefused, match="No administrator"):
+    with pytest.raises(StudyRefused, match="An administrator must allow"):
         connect(crowd, manager)
 
 

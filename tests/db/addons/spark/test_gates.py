@@ -152,7 +152,7 @@ def test_an_iceberg_snapshot_whose_files_were_cleared_away_is_refused_unpaid(lak
     write_iceberg(lake / "ice")
     dataset = register(crowd(), lake / "ice")
     (lake / "ice" / "data" / "part-1.parquet").unlink()
-    assert fails(dataset).startswith("The table is not the one that was registered.")
+    assert fails(dataset).startswith("The table has changed")
     assert entries(dataset) == []
 
 
@@ -163,7 +163,7 @@ def test_executors_that_do_not_see_the_table_are_found_before_anything_is_paid(m
     settings.SPARK_MASTER = "local[1]"
     elsewhere = folder_reader(lake / "not mounted", lake, TableColumns("said", None), key=bytes(32))
     monkeypatch.setattr(services, "shared_table", lambda *given: elsewhere)
-    assert fails(dataset).startswith("An executor of the cluster does not find a file of the registered table")
+    assert fails(dataset).startswith("An executor cannot read a file")
     assert entries(dataset) == []
 
 

@@ -65,7 +65,7 @@ def test_the_page_says_when_it_ends() -> None:
     limited(project, money_limit=Decimal(18), price_per_label=Decimal("0.5"), currency="EUR")
     client = browser_of(manager)
     page = client.get(reverse("annotation:label_budget", args=[project.slug])).content.decode()
-    assert "At the pace of the last days" in page
-    assert "the limit is reached in" in page
-    assert "The limit leaves 3 rounds, 30 questions." in page
-    assert "15.00 EUR are neither spent nor promised." in page
+    assert "answers a day lately" in page
+    assert "Limit reached on" in page
+    assert "Left under the limit: 30 questions, 3 rounds." in page
+    assert "15.00 EUR left." in page

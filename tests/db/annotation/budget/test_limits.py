@@ -90,7 +90,7 @@ def test_a_higher_limit_waits_and_stands_once_another_manager_approves(
 
 def test_who_asked_may_not_approve(project: Project, asking: User) -> None:
     request = ask(project, asking)
-    with pytest.raises(LimitRequestRefused, match="you asked for it"):
+    with pytest.raises(LimitRequestRefused, match="Another manager must approve your request"):
         limits.approve_request(request_id=request.pk, of=project, actor=asking)
     # Nor by any other way: the database says so, too.
     for state in (RequestState.APPROVED, RequestState.REFUSED):
@@ -138,7 +138,7 @@ def test_without_the_setting_one_manager_is_enough(asking: User) -> None:
     project = opening.create_project(
         name="Alone", preset="pool-experts", owner=asking, data_kind="text", classes=["a", "b"], question="?"
     )
-    with pytest.raises(LimitRequestRefused, match="second manager must be a member"):
+    with pytest.raises(LimitRequestRefused, match="Add a second manager first; otherwise"):
         limits.demand_second_manager(project=project)
     values = {"account": project.pool_account, "epsilon_limit": 3, "delta_limit": 5e-6, "reason": "more"}
     assert limits.change_limit(project=project, actor=asking, **values) is None
@@ -194,7 +194,7 @@ def test_what_was_asked_for_is_never_rewritten(project: Project, asking: User, c
 
 def test_one_request_at_a_time(project: Project, asking: User, second: User) -> None:
     ask(project, asking)
-    with pytest.raises(LimitRequestRefused, match="asked for already"):
+    with pytest.raises(LimitRequestRefused, match="already waits"):
         ask(project, second, 4.0)
 
 
@@ -230,7 +230,7 @@ class TestAppointingManagers:
         sent = {"role": "manager", "maximum_uses": 1, "days": 1}
         made = client.post(reverse("annotation:invitations", args=[project.slug]), sent)
         assert made.status_code == 409
-        assert "Another manager has to agree" in made.content.decode()
+        assert "Another manager must approve" in made.content.decode()
         # Nor by one from before the rule, nor by one that somebody wrote into the table.
         _, secret = invitations.create_invitation(
             project=project, role=Role.ENGINEER, maximum_uses=1, lifetime=timedelta(days=1), owner=asking
@@ -275,7 +275,7 @@ class TestAppointingManagers:
         group = Group.objects.create(name="Night shift")
         group.user_set.add(second)
         given = members.give_role(group=group, project=open_one, role=Role.MANAGER)
-        with pytest.raises(LimitRequestRefused, match="A group makes managers"):
+        with pytest.raises(LimitRequestRefused, match="Managers are appointed one by"):
             limits.demand_second_manager(project=open_one)
         with pytest.raises(IntegrityError, match="no group makes managers"), transaction.atomic():
             Project.objects.filter(pk=open_one.pk).update(second_manager=True)
@@ -380,12 +380,12 @@ def test_the_pages_ask_show_and_decide(project: Project, asking: User, second: U
         clients[user.username].force_login(user)
     page = reverse("annotation:change_limit", args=[project.slug, project.pool_account_id])
     shown = clients["ada"].get(page).content.decode()
-    assert "waits until another manager approves" in shown
+    assert "higher ones after another manager" in shown
     assert "An attacker guesses right at most" in shown
     sent = {"level": "loose", "epsilon_limit": "2", "delta_limit": "5e-6", "reason": "one more model"}
     waiting = reverse("annotation:limit_requests", args=[project.slug])
     assert clients["ada"].post(page, sent)["Location"] == waiting
-    assert "Take it back" in clients["ada"].get(waiting).content.decode()
+    assert "Take back" in clients["ada"].get(waiting).content.decode()
     assert "Approve" in clients["grace"].get(waiting).content.decode()
     request = LimitRequest.objects.get()
     decide = reverse("annotation:decide_limit", args=[project.slug, request.pk])

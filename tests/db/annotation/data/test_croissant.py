@@ -82,3 +82,14 @@ def test_the_owners_columns_are_columns_of_the_answers(tmp_path):
     (row,) = mlcroissant.Dataset(jsonld=tmp_path / DESCRIPTION).records("answers")
     assert [row[f"answers/metadata.{number}"].decode() for number in (1, 2, 3)] == [name.upper() for name in names]
     assert row["answers/text"] == b"record 0"
+
+
+def test_declared_columns_are_typed_columns_of_the_answers(tmp_path):
+    columns = [{"name": "age in years", "low": 0, "high": 120}, {"name": "answer", "categories": ["x", "y"]}]
+    project, (query,), (person,) = asked_project(data_kind="table", columns=columns)
+    Record.objects.filter(pk=query.record_id).update(text=None, payload={"age in years": 7, "answer": "y"})
+    labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+    with zipfile.ZipFile(io.BytesIO(b"".join(export_labels(project=project, format="croissant")))) as archive:
+        archive.extractall(tmp_path)
+    (row,) = mlcroissant.Dataset(jsonld=tmp_path / DESCRIPTION).records("answers")
+    assert [row[f"answers/{key}"] for key in ("fields.1", "fields.2", "answer")] == [7.0, b"y", b"sport"]

@@ -80,14 +80,14 @@ def test_an_upload_is_kept_and_its_job_is_sent(sent_tasks):
         (b"words\na\n", {}, "text: the file has no column named 'text'"),
         (b"text\na\n", {"mapping": {"text": "body"}}, "text: the file has no column named 'body'"),
         (b"text\na\n", {"mapping": {"txet": "body"}}, "mapping: knows no txet"),
-        (b"text\na\n", {"mapping": {"text": 5}}, "text: must be the name of a column"),
+        (b"text\na\n", {"mapping": {"text": 5}}, "text: must be a name"),
         (b"text\na\n", {"mapping": {"delimiter": "ab"}}, "delimiter: must be one character"),
         (b"text\na\n", {"mapping": {"has_header": "no"}}, "has_header: must be true or false"),
         (b"text\na\n", {"mapping": {"columns": "text"}}, "columns: must be a list"),
         (b"text\na\n", {"role": "private"}, "role: must be one of"),
         (b"text\na\n", {"bad_rows": "guess"}, "bad_rows: must be one of"),
         (b"text\na\n", {"role": "public_test"}, "label: the file has no column named 'label'"),
-        (b"%PDF-1.7\n", {}, "neither CSV"),
+        (b"%PDF-1.7\n", {}, "must be CSV"),
     ],
 )
 def test_what_cannot_be_read_is_refused_at_once_and_not_kept(data, options, message, sent_tasks):
@@ -382,14 +382,14 @@ def test_jobs_that_nobody_finishes_are_sent_again(sent_tasks, settings, broker):
         job(created_at=long_ago),
         job(sent_at=long_ago),
         job(sent_at=long_ago, state="running", leased_until=long_ago, attempt=1),
+        job(),
     ]
-    job()
     job(sent_at=Now())
     job(sent_at=long_ago, state="running", leased_until=Now() + timedelta(minutes=5), attempt=1)
     job(sent_at=long_ago, state="done", finished_at=Now())
     job(created_at=long_ago, kind="some other work")
-    assert jobs.resend_stalled_jobs() == len(sent_tasks) == len(again)
-    assert jobs.resend_stalled_jobs() == 0
+    assert jobs.resend_stalled_work() == len(sent_tasks) == len(again)
+    assert jobs.resend_stalled_work() == 0
 
 
 def test_a_job_whose_sending_failed_is_sent_later(monkeypatch, settings, sent_tasks, broker):
@@ -401,7 +401,7 @@ def test_a_job_whose_sending_failed_is_sent_later(monkeypatch, settings, sent_ta
         dataset = receive(b"text\na\n")
     assert Job.objects.get().sent_at is None
     Job.objects.update(created_at=Now() - timedelta(seconds=settings.WORK_LEASE_SECONDS + 1))
-    assert jobs.resend_stalled_jobs() == 1
+    assert jobs.resend_stalled_work() == 1
     assert sent_tasks == ["annotation.tasks.import_dataset_task"]
     assert dataset.state == "receiving"
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotation.data.services import label_files
-from annotation.data.services.label_files import CHUNK, COLUMNS, TABLE_COLUMNS, export_labels
+from annotation.data.services.label_files import CHUNK, TABLE_COLUMNS, export_labels
 from annotation.models import Assignment, Label, Query, Record
 from annotation.questions.services import labels, queue
 from tests.factories import asked_project, make_annotators, make_project, open_records
@@ -31,7 +31,8 @@ def test_every_format_says_the_same():
     rows = list(csv.DictReader(io.StringIO(whole(project, "csv").decode())))
     objects = [json.loads(line) for line in whole(project, "jsonl").decode().splitlines()]
     table = pq.read_table(io.BytesIO(whole(project, "parquet"))).to_pylist()
-    assert [tuple(row) for row in (rows[0], objects[0], table[0])] == [TABLE_COLUMNS, COLUMNS, TABLE_COLUMNS]
+    assert tuple(rows[0]) == tuple(table[0]) == TABLE_COLUMNS
+    assert [name for name in objects[0] if name != "metadata"] == list(TABLE_COLUMNS)
     for name in ("question", "text", "answer", "annotator", "consensus"):
         assert [row[name] or None for row in rows] == [
             None if cell[name] is None else str(cell[name]) for cell in objects
@@ -69,7 +70,8 @@ def test_no_cell_is_a_formula():
 def test_whatever_a_cell_begins_with_no_text_of_a_file_is_run(start):
     """The text, the fields, the class and the annotator's name are what somebody else may have chosen."""
     hostile = f"{start}HYPERLINK(0)"
-    project = make_project(classes=[hostile, "other", "more"])
+    columns = [{"name": hostile, "categories": [hostile]}]
+    project = make_project(classes=[hostile, "other", "more"], data_kind="table", columns=columns)
     (person,) = make_annotators(project, 1)
     type(person).objects.filter(pk=person.pk).update(username=hostile)
     (query,) = open_records(project, 1)
@@ -77,9 +79,9 @@ def test_whatever_a_cell_begins_with_no_text_of_a_file_is_run(start):
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     lines = list(csv.reader(io.StringIO(whole(project, "csv").decode(), newline="")))
     assert len(lines) == 2
-    begins = [cell.lstrip()[:1] for cell in lines[1]]
+    begins = [cell.lstrip()[:1] for line in lines for cell in line]
     assert set(begins).isdisjoint({"=", "+", "-", "@", "\uff1d"})
-    assert [cell for cell in lines[1] if hostile == cell and not hostile.startswith('"')] == []
+    assert [cell for line in lines for cell in line if hostile == cell and not hostile.startswith('"')] == []
     (line,) = whole(project, "jsonl").decode().splitlines()
     assert json.loads(line)["text"] == hostile  # only spreadsheets run cells
 

@@ -96,7 +96,7 @@ def test_tasks_become_a_pool_and_their_answers_are_never_read():
 
 @pytest.mark.parametrize("mapping", [{"answers": "majority"}, {"annotator": "1"}])
 def test_answers_to_a_pool_have_no_proof_and_are_refused(mapping):
-    with pytest.raises(InvalidUpload, match="answers: those to a pool are never read"):
+    with pytest.raises(InvalidUpload, match="answers: a pool's answers may reveal"):
         imported(make_project(), FULL, mapping=mapping)
     assert not Dataset.objects.exists()
 
@@ -107,9 +107,7 @@ def test_answers_become_known_labels_of_public_examples_and_those_may_be_checks(
     # The one control that was answered needs no name.
     assert known.mapping == {"label": "class"}
     assert rows_of(known) == [("record 2", 2)]
-    assert known.bad_row_report == [
-        {"line": 1, "column": "class", "reason": "has answers that disagree, and no class has the most of them"}
-    ]
+    assert known.bad_row_report == [{"line": 1, "column": "class", "reason": "has no majority among its answers"}]
     assert gold.add_public_checks(project=project, dataset=known, owner=make_user(), most=5) == 1
 
 

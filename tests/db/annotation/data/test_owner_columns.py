@@ -106,7 +106,7 @@ def test_the_answer_of_a_check_and_the_name_of_a_person_are_none(names):
     project = make_project()
     with pytest.raises(InvalidUpload, match="the column of the known label"):
         imported(project, delimited(), "rows.csv", {"label": "shop", **names}, role="public_test")
-    with pytest.raises(InvalidUpload, match="the column of the contributor"):
+    with pytest.raises(InvalidUpload, match="metadata: leave out the contributor column"):
         imported(project, delimited(), "rows.csv", {"contributor": "shop", **names})
 
 
@@ -244,7 +244,7 @@ class TestBehindAGate:
         )
         data = delimited().replace(b"shop", b"label").replace(b"Ulm", b"yes").replace(b"7", b"no")
         imported(project, data, "rows.csv", {"id": "ticket", "label": "label"}, role="public_test")
-        with pytest.raises(ConfigurationFrozen, match="keeps ids or columns of its owner"):
+        with pytest.raises(ConfigurationFrozen, match="An upload keeps ids or columns"):
             change_kind(project=project, preset="voice-crowd", unit="record", actor=owner)
         with refused("annotation_record_metadata"):
             Project.objects.filter(pk=project.pk).update(oracle="crowd")

@@ -64,7 +64,7 @@ def test_the_catalogue_holds_rows_and_a_keyed_id_and_no_row(table):
 def test_a_table_that_was_written_again_is_found_out(table):
     source = registered.source_of(register(crowd(), table))
     write_table(table)
-    with pytest.raises(TableChanged, match="Register it again to take its newer snapshot"):
+    with pytest.raises(TableChanged, match="The table has changed"):
         registered.refuse_changed(source, lambda: None)
 
 

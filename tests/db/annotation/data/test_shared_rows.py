@@ -87,7 +87,7 @@ def test_one_shared_row_among_others_is_enough_and_is_named_to_who_may_read_both
     others = learning.sentences(30, seed=9)
     others[6] = SAID[17]
     refused = bring(project, others, order[1], by=owner)
-    assert_refused(refused, "counted without bad ones: 7.")
+    assert_refused(refused, "First rows: 7.")
     assert SAID[17] not in refused.job.error
     others[6] = "quite another sentence"
     assert bring(project, others, order[1], by=owner).state == DatasetState.READY
@@ -125,7 +125,7 @@ class TestBehindAGate:
         """The second attack: a file of one row, refused where the row is in the pool and taken where it is not."""
         bring(crowd, SAID, "pool", by=owner)
         other = make_user("other")
-        with pytest.raises(InvalidUpload, match="role: somebody else brought private rows"):
+        with pytest.raises(InvalidUpload, match="role: comparing this file with another person"):
             bring(crowd, rows, role, by=other)
         assert Dataset.objects.count() == 1
 
@@ -140,7 +140,7 @@ class TestBehindAGate:
         monkeypatch.setattr(shared_rows.ComparedRows, "__init__", come_first)
         refused = bring(crowd, ["quite another sentence"], "public_test", by=make_user("other"))
         assert refused.state == DatasetState.REFUSED
-        assert refused.job.error.startswith("role: somebody else brought private rows")
+        assert refused.job.error.startswith("role: comparing this file with another person")
 
     def test_who_brought_the_pool_may_bring_the_rest(self, crowd, owner):
         bring(crowd, SAID, "pool", by=owner)
@@ -182,7 +182,7 @@ class TestBehindAGate:
         for person in (other, owner):
             listed = program_of(person, Scope.DATASETS_WRITE).get(listing).json()
             assert ("shares rows" in str(listed)) == (person == owner)
-            assert "told why" in listed[0]["job"]["error"]
+            assert "sees the reason" in listed[0]["job"]["error"]
 
 
 class TestOtherKinds:
@@ -233,7 +233,7 @@ class TestParts:
         monkeypatch.setattr(import_parts, "collected", count)
         many = learning.sentences(400, seed=3)
         bring(project, [many[333]], order[0], by=owner)
-        assert_refused(bring(project, many, order[1], by=owner), "counted without bad ones: 334.")
+        assert_refused(bring(project, many, order[1], by=owner), "First rows: 334.")
         assert min(cut) > 3
         assert bring(project, many[:333], order[1], by=owner).state == DatasetState.READY
 
@@ -249,7 +249,7 @@ class TestParts:
 
         many = learning.sentences(400, seed=3)
         monkeypatch.setattr(import_parts, "read_parts", read_then_bring)
-        assert_refused(bring(project, many, "pool", by=owner), "counted without bad ones: 201.")
+        assert_refused(bring(project, many, "pool", by=owner), "First rows: 201.")
 
 
 def test_of_two_uploads_at_once_one_is_refused(project):
@@ -299,7 +299,7 @@ class TestStreams:
         public = streaming.rows(20, seed=2)
         assert self.bring_rows(stream, public).state == DatasetState.READY
         private = streaming.rows(5)
-        with pytest.raises(InvalidRecords, match="1 of 6 records stand in other data") as refused:
+        with pytest.raises(InvalidRecords, match="1 of 6 records were refused") as refused:
             streams.post_records(project=stream, records=[*private[:3], public[4], *private[3:]])
         assert [fault["row"] for fault in refused.value.errors] == [4]
         assert not RecordPost.objects.exists()

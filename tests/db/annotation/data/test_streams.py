@@ -114,7 +114,7 @@ def test_nothing_and_too_much_are_refused(settings):
 def test_uploads_and_posts_do_not_mix():
     with pytest.raises(NotAStream):
         streams.post_records(project=make_project(), records=texts("a"))
-    with pytest.raises(InvalidUpload, match="one by one"):
+    with pytest.raises(InvalidUpload, match="over the REST interface"):
         receive_upload(project=open_project(), file=ContentFile(b"text\na\n"), name="x.csv")
 
 

@@ -14,7 +14,7 @@ def test_the_refusal_names_labels_and_classes_and_the_mapping_is_taken(tmp_path)
     file.write_text("text,label\none,neg\ntwo,pos\nthree,neg\n")
     with pytest.raises(CommandError) as refused:
         call_command("import_dataset", file, project="words", role="public_test")
-    assert "are no class: neg, pos. Classes of the project: negative, positive." in str(refused.value)
+    assert "are no class: neg, pos. Classes: negative, positive." in str(refused.value)
     assert '{"values": {"neg": "negative"}}' in str(refused.value)
     job = project.datasets.get().job
     assert "neg" not in job.error

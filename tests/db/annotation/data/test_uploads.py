@@ -34,7 +34,7 @@ def test_a_file_is_kept_as_it_was_sent():
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_file_without_room_is_refused_and_its_half_deleted(number):
-    with pytest.raises(StorageFull, match="Nothing was kept"):
+    with pytest.raises(StorageFull, match="Nothing was stored"):
         uploads.keep_file(BreaksOff(number), NAME)
     assert not kept()
 
@@ -64,6 +64,6 @@ def test_what_no_file_could_mend_is_named_by_field(settings, role, bad_rows, siz
 
 def test_a_stream_takes_private_records_one_by_one_and_public_files_as_files():
     project = open_preset(make_user(), "fraud-stream")
-    with pytest.raises(InvalidUpload, match="role: a stream takes its private records one by one"):
+    with pytest.raises(InvalidUpload, match="role: post private records of a"):
         uploads.check_upload(project=project, role="pool", bad_rows="keep_good", size=1)
     uploads.check_upload(project=project, role="public_test", bad_rows="keep_good", size=1)

@@ -12,10 +12,10 @@ from annotation.choices.presets import PRESETS, broken_rules
 from annotation.errors import InvalidConfiguration
 from annotation.gates import services as gates
 from annotation.models import GateRun, Project, Query
-from annotation.projects.services import opening
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.ledger import services as ledger
-from tests.factories import make_project, make_records, make_user, write_settings
+from tests.db.annotation.gates.test_planning import created
+from tests.factories import make_project, make_records, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Thresholds lie below 60; noise of this size never moves 400 copies or 5 copies across them in practice: the chance is
@@ -61,18 +61,6 @@ def gated(project, texts, contributors=None):
     gates.run_gate(job_id=job.pk)
     job.refresh_from_db()
     return job
-
-
-def created(**settings):
-    return opening.create_project(
-        name="Voice",
-        preset="voice-crowd",
-        owner=make_user(),
-        data_kind="text",
-        classes=["music", "other"],
-        question="What?",
-        **({"gate_kind": "k_anonymity"} | settings),
-    )
 
 
 def test_a_threshold_gate_hands_out_noisy_counts_and_is_charged_as_one():

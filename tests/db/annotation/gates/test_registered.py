@@ -70,7 +70,7 @@ def test_a_table_that_changed_is_refused_before_a_row_and_before_anything_is_pai
     else:
         spoil_pages(table)
     error = fails(dataset)
-    assert error.startswith("The table is not the one that was registered. Register it again to take its newer")
+    assert error.startswith("The table has changed")
     assert entries(dataset) == []
     assert not GateRun.objects.exists()
 
@@ -110,7 +110,7 @@ def test_spoiled_pages_are_found_by_the_gate_alone_and_are_charged(lake):
     spoil_pages(table)
     dataset = register(crowd(), table)
     assert (dataset.state, dataset.row_count) == ("ready", len(TEXTS))
-    assert fails(dataset).startswith("A file of the registered table cannot be read to its end.")
+    assert fails(dataset).startswith("address: a file of the table is no Parquet file, or is cut off")
     assert [entry.kind for entry in entries(dataset)] == ["reserve", "charge"]
 
 

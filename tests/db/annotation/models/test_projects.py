@@ -10,6 +10,7 @@ WHAT_IT_IS = {
     "data_kind",
     "classes",
     "merged_classes",
+    "renamed_classes",
     "columns",
     "image_height",
     "image_width",

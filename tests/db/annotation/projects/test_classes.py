@@ -56,7 +56,7 @@ def test_answers_keep_their_class_and_the_next_may_be_the_further_one(project, m
     assert list(Label.objects.order_by("pk").values_list("pk", "choice")) == [(first.pk, 1), (second.pk, 2)]
     assert sorted(Consensus.objects.values_list("choice", flat=True)) == [1, 2]
     told = b"".join(export_labels(project=changed, format="csv")).decode().splitlines()
-    assert [line.split(",")[5] for line in told[1:]] == ["no", "film"]
+    assert [line.split(",")[4] for line in told[1:]] == ["no", "film"]
 
 
 def test_one_version_and_one_line_of_history_hold_all_that_stands_about_it(project, manager):

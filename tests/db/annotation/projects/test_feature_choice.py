@@ -3,7 +3,7 @@ import pytest
 from annotation.choices.presets import PRESETS
 from annotation.models import Features
 from annotation.projects.forms.opening import PoolProjectForm, ProjectForm
-from learner.features.encoder import SentenceEncoder
+from learner.features.encoder import MultilingualEncoder, SentenceEncoder
 from learner.pools import features
 from tests import learning
 from tests.counting import new_counter
@@ -15,7 +15,8 @@ def offered(preset):
 
 
 def test_texts_are_offered_the_encoders():
-    always = [Features.STANDARD, "planned", "static_encoder", "encoder"]
+    many = [] if MultilingualEncoder.missing() else [MultilingualEncoder.name]
+    always = [Features.STANDARD, "planned", "static_encoder", "encoder", *many]
     assert offered("voice-crowd") == always
     assert offered("pool-experts") == [*always, "principal"]
 

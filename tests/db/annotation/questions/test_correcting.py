@@ -129,7 +129,7 @@ class TestSendingBack:
             lambda project: correcting.send_back(project=project, query_ids=[1], comment="hm"),
             lambda project: flags.set_aside_chosen(project=project, query_ids=[1]),
         ):
-            with pytest.raises(InvalidConfiguration, match="randomised"):
+            with pytest.raises(InvalidConfiguration, match=r"(?i)randomised answers"):
                 change(make_project())
 
     def test_a_comment_says_what_to_look_at(self):

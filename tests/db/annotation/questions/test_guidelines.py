@@ -145,7 +145,7 @@ def test_one_that_is_shown_stays_and_one_that_was_is_told_by_its_words(project):
 
 def test_guidelines_show_pictures_of_their_own_project_alone(project):
     kept = add(make_project())
-    with pytest.raises(InvalidConfiguration, match="Line 3: the project has no picture of that name"):
+    with pytest.raises(InvalidConfiguration, match="Line 3: add the picture under Pictures"):
         show(project, kept)
     show(kept.project, kept)
     shown = guidelines_context(kept.project, view="annotation:told_picture")["guidelines_shown"]

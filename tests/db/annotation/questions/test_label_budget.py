@@ -100,7 +100,7 @@ def test_rounds_shrink_to_what_is_left_then_stop_and_train_on_what_there_is():
     project.refresh_from_db()
     status = project_status(project)
     assert status.step == Step.LABELS_SPENT
-    assert status.sentence == "The annotation budget is spent; version 2 is the newest. A manager can raise its limit."
+    assert status.sentence == "The annotation budget is spent; a manager can raise it."
     assert queue.queue_state(project=project, user=annotator) == "labels_spent"
     limited(project, labels_limit=40)
     assert loop.advance_project(project_id=project.pk).step == Step.CHOOSING

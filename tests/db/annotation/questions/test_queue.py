@@ -235,7 +235,7 @@ class TestClaimNext:
                 calls = (
                     f"annotation_answer('{held.pk}', {held.query_id}, 0, NULL)",
                     f"annotation_close({held.query_id}, {pk}, 'closed', 0, 1, 1, 40)",
-                    f"annotation_claim({pk}, {person.pk}, '{lease}', 6, 'any', false, false, now(), 9, 5)",
+                    f"annotation_claim({pk}, {person.pk}, '{lease}', 6, 'any', false, false, now(), 9, 5, 0)",
                 )
                 totals = []
                 for _ in range(3):
@@ -270,12 +270,55 @@ class TestDatabaseRules:
         queue.claim_next(project=project, user=person)
         with pytest.raises(IntegrityError, match="annotation_assignment_one_lease"), transaction.atomic():
             Assignment.objects.create(project=project, query=other, annotator=person, leased_until=Now())
+        with pytest.raises(IntegrityError, match="annotation_assignment_places"), transaction.atomic():
+            Assignment.objects.create(project=project, query=other, annotator=person, leased_until=Now(), place=51)
 
     def test_a_person_meets_a_question_once(self):
         project, (query,), (person,) = asked_project(overlap=2)
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
         with pytest.raises(IntegrityError, match="annotation_assignment_once_per_person"), transaction.atomic():
             Assignment.objects.create(project=project, query=query, annotator=person, leased_until=Now())
+
+
+@pytest.mark.django_db
+class TestBatches:
+    def test_a_batch_is_held_beside_the_page_and_filled_up_again(self):
+        project, _, (person, other) = asked_project(6, 2)
+        page = queue.claim_next(project=project, user=person)
+        batch = queue.claim_several(project=project, user=person, most=3)
+        assert [one.place for one in batch] == [1, 2, 3]
+        assert len({page.query_id, *(one.query_id for one in batch)}) == 4
+        assert queue.claim_several(project=project, user=person, most=3) == batch
+        labels.submit_label(assignment=batch[1], choice=0)
+        again = queue.claim_several(project=project, user=person, most=3)
+        assert (again[0], again[2]) == (batch[0], batch[2])
+        assert again[1].query_id not in {one.query_id for one in batch}
+        assert queue.claim_next(project=project, user=person) == page
+        assert len(queue.claim_several(project=project, user=other, most=50)) == 1
+        assert slots_add_up()
+
+    def test_an_answer_to_a_lapsed_question_leaves_the_others_held(self):
+        project, _, (person,) = asked_project(4)
+        page = queue.claim_next(project=project, user=person)
+        lapsed, held = queue.claim_several(project=project, user=person, most=2)
+        let_expire(lapsed)
+        queue.return_expired_leases()
+        labels.submit_label(assignment=lapsed, choice=0)
+        held.refresh_from_db()
+        page.refresh_from_db()
+        # As on the page, where the question that was answered late takes the place of the one shown.
+        assert (held.state, page.state) == (AssignmentState.LEASED, AssignmentState.EXPIRED)
+        assert slots_add_up()
+
+    @pytest.mark.parametrize("limit", ["answers_per_person", "answers_per_day"])
+    def test_what_is_held_counts_against_the_limits_of_a_person(self, limit):
+        project, _, (person,) = asked_project(6, **{limit: 3})
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+        batch = queue.claim_several(project=project, user=person, most=50)
+        assert len(batch) == 2
+        assert queue.claim_next(project=project, user=person) is None
+        labels.submit_label(assignment=batch[0], choice=0)
+        assert queue.claim_several(project=project, user=person, most=50) == batch[1:]
 
 
 @pytest.mark.django_db
@@ -371,6 +414,16 @@ class TestRaces:
         assert all(len(set(one)) == len(one) for one in seen)
         assert Label.objects.count() == 60
         assert Query.objects.filter(state=QueryState.CLOSED, open_slots=0).count() == 20
+        assert slots_add_up()
+
+    def test_batches_of_one_person_at_once_hold_no_question_twice_and_keep_the_limit(self):
+        project, _, (person,) = asked_project(20, overlap=2, answers_per_person=12)
+        page = queue.claim_next(project=project, user=person)
+        claimed = in_threads(4, lambda _: queue.claim_several(project=project, user=person, most=15))
+        held = {assignment.pk for batch in claimed for assignment in batch}
+        # The question on the page is one of the twelve.
+        assert len(held) == 11
+        assert page.pk not in held
         assert slots_add_up()
 
     def test_one_person_clicking_everywhere_holds_one_question(self):

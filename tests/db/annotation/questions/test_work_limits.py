@@ -186,11 +186,11 @@ class TestSecretChoices:
     @pytest.mark.parametrize("limit", ["answers_per_person", "answers_per_day", "encounter_limit"])
     def test_no_limit_on_a_person_binds_one_record_to_another(self, secret, limit):
         project = make_project(**secret)
-        with pytest.raises(InvalidConfiguration, match=f"{limit}: Not where the choice is secret"):
+        with pytest.raises(InvalidConfiguration, match=f"{limit}: Not with secret selection"):
             labelling.set_labelling(project=project, **{limit: 1})
         with pytest.raises(IntegrityError, match="annotation_project_secrets_bind_nothing"), transaction.atomic():
             write_settings(project, **{limit: 1})
-        with pytest.raises(InvalidConfiguration, match=f"{limit}: Not where the choice is secret"):
+        with pytest.raises(InvalidConfiguration, match=f"{limit}: Not with secret selection"):
             open_preset(make_user(), "pool-experts", **{limit: 1})
 
     def test_everything_asked_in_secret_is_answered_by_whoever_is_there(self):
@@ -199,7 +199,7 @@ class TestSecretChoices:
 
     def test_a_limited_project_becomes_no_secret_one(self):
         project = open_preset(make_user(), "pool-experts", selection="random", answers_per_person=1)
-        with pytest.raises(InvalidConfiguration, match="answers_per_person: Not where the choice is secret"):
+        with pytest.raises(InvalidConfiguration, match="answers_per_person: Not with secret selection"):
             configuring.configure_project(
                 project=project, changes={"selection": "secret_sample"}, actor=project.created_by
             )

@@ -73,7 +73,7 @@ def test_what_they_were_shown_and_did_not_answer_is_for_everybody(project, peopl
     assert shown(project, people[1]) == asked[0]
 
 
-@pytest.mark.parametrize("way", ["leaves", "is paused", "is asked no more"])
+@pytest.mark.parametrize("way", ["leaves", "is paused", "was settled meanwhile"])
 def test_whoever_answers_no_more_leaves_nothing_behind(project, people, asked, way):
     assign(project, people[0], asked[0])
     if way == "leaves":
@@ -100,7 +100,7 @@ def test_what_they_had_or_what_is_not_asked_stays(project, people, asked):
 def test_only_annotators_who_may_answer(project, people, asked):
     gold.pause_member(membership=Membership.objects.get(project=project, user=people[1]), reason="manager")
     for person in (make_user(), people[1]):
-        with pytest.raises(InvalidConfiguration, match="Only an annotator"):
+        with pytest.raises(InvalidConfiguration, match="Assign to an annotator"):
             assign(project, person, asked[0])
 
 
@@ -148,5 +148,5 @@ def test_each_question_that_changed_has_a_line():
     assert change("unassign") == ids
     assert change("set_aside") == ids
     assert change("send_back", comment="sure?") == []
-    with pytest.raises(InvalidConfiguration, match="Only an annotator"):
+    with pytest.raises(InvalidConfiguration, match="Assign to an annotator"):
         change("assign")

@@ -7,7 +7,8 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.errors import WorkLost
-from annotation.models import Job
+from annotation.models import Job, WorkState
+from annotation.models.jobs import UNFINISHED
 from annotation.work.services import attempts
 from dpal_site.embedded import host
 from tests.factories import make_project
@@ -128,6 +129,21 @@ def test_what_ended_is_never_taken_again(job, end):
         attempts.finish_work(row=job)
 
 
+@pytest.mark.parametrize("state", WorkState)
+def test_cancelled_in_any_state_it_is_never_done_afterwards(job, state):
+    """Where it was done already it stays so; a worker that died with it running leaves it to the next attempt."""
+    open_still = state in UNFINISHED
+    Job.objects.filter(pk=job.pk).update(state=state, finished_at=None if open_still else Now())
+    if state == WorkState.RUNNING:
+        let_lapse(job)
+    assert attempts.cancel_work(row=copy_of(job), by="ada") is open_still
+    with attempts.attempt_at(copy_of(job)) as lease:
+        assert lease is None
+    kept = copy_of(job)
+    assert kept.state == (WorkState.DONE if state == WorkState.DONE else WorkState.FAILED)
+    assert (kept.cancelled_by, kept.error) == (("ada", "Cancelled by ada.") if open_still else ("", ""))
+
+
 def test_taking_inside_a_transaction_is_refused_because_nobody_would_see_it(job):
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         attempts.take_work(row=job)
@@ -228,6 +244,13 @@ class TestAnAttemptAtAJob:
             assert lease is not None
             attempts.cancel_work(row=copy_of(job), by="ada")
             host.wait_until(lambda: lease.check() is not None, 60, 0.05)
+        kept = copy_of(job)
+        assert (kept.state, kept.error) == ("failed", "Cancelled by ada.")
+
+    def test_cancelled_before_it_ends_it_does_not_end_well(self, job):
+        with attempts.attempt_at(job):
+            attempts.cancel_work(row=copy_of(job), by="ada")
+            attempts.finish_work(row=job)
         kept = copy_of(job)
         assert (kept.state, kept.error) == ("failed", "Cancelled by ada.")
 

@@ -56,7 +56,7 @@ def test_an_upload_whose_file_breaks_off_is_refused_with_a_reason_and_can_be_sen
     def send():
         return receive_upload(project=project, file=ContentFile(BODY), name="rows.csv", uploaded_by=person, send=False)
 
-    with pytest.raises(StorageAway, match="Nothing was kept"):
+    with pytest.raises(StorageAway, match="does not answer"):
         send()
     assert not Dataset.objects.exists()
     assert not Job.objects.exists()

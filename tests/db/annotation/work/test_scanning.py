@@ -45,8 +45,8 @@ def test_a_clean_file_is_read_from_its_start(settings):
     ("reply", "said"),
     [
         (INFECTED, "found Eicar-Test-Signature"),
-        (b"INSTREAM size limit exceeded. ERROR\0", "larger, or packed deeper"),
-        (b"stream: Heuristics.Limits.Exceeded.MaxFiles FOUND\0", "larger, or packed deeper"),
+        (b"INSTREAM size limit exceeded. ERROR\0", "The file is too large or"),
+        (b"stream: Heuristics.Limits.Exceeded.MaxFiles FOUND\0", "The file is too large or"),
     ],
 )
 def test_what_does_not_pass_is_refused_unread_and_deleted(settings, monkeypatch, reply, said):
@@ -71,12 +71,12 @@ def test_a_silent_scanner_is_asked_again_and_nothing_is_read_meanwhile(settings,
         for attempt in range(1, scanning.MAXIMUM_ATTEMPTS):
             job = read(dataset).job
             assert (job.state, job.attempt) == (WorkState.RUNNING, attempt)
-            assert "nobody listens there" in job.error
+            assert "The virus scanner does not answer" in job.error
             # Nobody holds it any more.
             Job.objects.filter(pk=job.pk).update(leased_until=Now() - timedelta(seconds=1))
         failed = read(dataset)
     assert (failed.state, failed.job.state) == (DatasetState.RECEIVING, WorkState.FAILED)
-    assert "nobody listens there" in failed.job.error
+    assert "The virus scanner did not answer" in failed.job.error
     assert default_storage.exists(failed.upload.name)
     assert not Record.objects.exists()
     # Once it answers, whoever uploaded the file starts it again.

@@ -28,5 +28,5 @@ def test_an_address_without_a_broker_raises_what_is_caught(monkeypatch, caplog):
     monkeypatch.setattr(current_app.conf, "broker_url", "redis://127.0.0.1:9/0")
     monkeypatch.setattr(current_app, "amqp", current_app.subclass_with_self("celery.app.amqp:AMQP")(current_app))
     monkeypatch.setattr(current_app, "_pool", None)
-    sending._send("learner.tasks.advance_project_task", {"project_id": 1})
+    sending.send("learner.tasks.advance_project_task", project_id=1)
     assert "broker not reached" in caplog.text

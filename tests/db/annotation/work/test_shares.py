@@ -4,6 +4,7 @@ from django.conf import settings
 
 from annotation.models import Job
 from annotation.work.services import attempts, jobs
+from learner.models import TrainingRun
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,9 +52,32 @@ def test_where_a_job_ends_the_oldest_that_waits_is_sent(waiting, ending):
     assert unsent == Job.objects.order_by("created_at").last()
 
 
+def test_trainings_are_part_of_the_shares_of_project_and_person(waiting):
+    person = make_user()
+    for _ in range(settings.HEAVY_SHARE + 2):
+        project = make_project(owner=person)
+        run = TrainingRun.objects.create(project=project, version=1, last_consensus_id=0, labels_used=0)
+    jobs.send_unsent()
+    assert waiting() == settings.HEAVY_SHARE
+    open_jobs(1, owner=person)
+    assert waiting() == settings.HEAVY_SHARE
+    # Another person's training waits for none of them.
+    other = make_project()
+    TrainingRun.objects.create(project=other, version=1, last_consensus_id=0, labels_used=0)
+    jobs.send_unsent()
+    assert waiting() == settings.HEAVY_SHARE + 1
+    attempts.take_work(row=run)
+    attempts.fail_work(row=run, error="a fault")
+    assert waiting() == settings.HEAVY_SHARE + 1, "this one was never sent, so no share has become free"
+    sent = TrainingRun.objects.exclude(sent_at=None).exclude(project=other).first()
+    attempts.take_work(row=sent)
+    attempts.fail_work(row=sent, error="a fault")
+    assert waiting() == settings.HEAVY_SHARE + 2
+
+
 def test_what_waits_for_its_share_is_not_taken_for_lost(waiting):
     open_jobs(settings.HEAVY_SHARE + 5, project=make_project())
     Job.objects.update(created_at="2000-01-01T00:00Z")
     Job.objects.exclude(sent_at=None).update(sent_at="2000-01-01T00:00Z")
-    assert jobs.resend_stalled_jobs() == 0
+    assert jobs.resend_stalled_work() == 0
     assert waiting() == settings.HEAVY_SHARE

@@ -1,11 +1,15 @@
 import json
 
+import numpy as np
 import pytest
 from django.db import connection
 
 from annotation.budget.presenters import budget_sheets
+from dpal.recompute import recompute
+from dpal.recompute.transcript import Transcript
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import ConvexChoice
+from learner.linear_model import LinearModel
 from learner.pools.configuration import estimator_choice_of, estimator_of, featurizer_of
 from learner.pools.selectors import training_event
 from learner.releases import storage
@@ -93,7 +97,25 @@ def test_an_account_from_before_says_what_an_answer_is_worth_there():
         cursor.execute("ALTER TABLE annotation_project ENABLE TRIGGER annotation_project_answers_account")
     project.refresh_from_db()
     (sheet,) = (one for one in budget_sheets(project) if one.account == earlier)
-    assert "whether any one answer was given: ε 8.000; which answer it was: ε 16.000" in sheet.promise
+    assert "whether an answer was given (ε 8.000) and which one (ε 16.000)" in sheet.promise
     event = training_event(project)
     assert not isinstance(event, LabelTrainingEvent)
     assert price(earlier, event).epsilon_nano == charge_of(event, adjacency="null").epsilon_nano
+
+
+@pytest.mark.parametrize("estimator", CROWD_ESTIMATORS)
+def test_a_later_training_is_picked_beside_the_release_before_at_the_same_price(estimator):
+    owner, annotator = make_user(), make_user()
+    project = learning.open_crowd(owner, estimator=estimator, training_epsilon=2.0)
+    learning.fill_crowd(project)
+    first = learning.run_to_release(project, annotator, version=1)
+    second = learning.run_to_release(project, annotator, version=2)
+    events = [event_from_json(release.entry.parent.event) for release in (first, second)]
+    assert [event.kind for event in events] == ["label_training"] * 2
+    assert events[1].inner.kind == "picked_fit"
+    assert second.entry.parent.epsilon_nano == pytest.approx(first.entry.parent.epsilon_nano, abs=1_000)
+    with storage.open_file(release=second, name="transcript.json") as file:
+        transcript = Transcript.from_json(json.load(file))
+    assert transcript.program == "picked"
+    np.testing.assert_array_equal(transcript.parameters["coef"], LinearModel.from_json(first.weights).coef)
+    np.testing.assert_array_equal(recompute(transcript).coef, LinearModel.from_json(second.weights).coef)

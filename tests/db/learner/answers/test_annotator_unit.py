@@ -5,7 +5,7 @@ import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
 from annotation.budget.presenters import budget_sheets
-from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, QueryState
 from annotation.projects.services import configuring
 from annotation.questions.services import correcting, labels, queue
@@ -86,11 +86,30 @@ def test_nobody_is_asked_more_than_the_cap_and_is_told_that_their_work_is_done(c
     client = browser_of(first)
     page = client.get(f"/projects/{crowd.slug}/label/").content.decode()
     assert "Your work here is done" in page
-    assert "You have answered 3 questions, and nobody answers more here" in page
+    assert "the protection covers 3. Others answer the rest" in page
     why = client.get(f"/projects/{crowd.slug}/label/why/").content.decode()
-    assert "released models hardly depend on all that you answer here together" in why
+    assert "Your answers are protected too: released" in why
     # Who answered nothing yet is asked as before.
     assert answer_all(crowd, second) == CAP
+
+
+def test_a_batch_and_what_lapsed_of_it_stay_below_the_cap(crowd):
+    person = people_of(crowd)[0]
+    first = queue.claim_several(project=crowd, user=person, most=50)
+    assert len(first) == CAP
+    Assignment.objects.filter(annotator=person).update(leased_until="2001-01-01T00:00Z")
+    queue.return_expired_leases()
+    labels.submit_label(assignment=first[0], choice=0)
+    second = queue.claim_several(project=crowd, user=person, most=50)
+    assert len(second) == CAP - 1
+    for held in second:
+        labels.submit_label(assignment=held, choice=0)
+    other = Query.objects.filter(project=crowd, state=QueryState.OPEN).exclude(labels__annotator=person).first()
+    lapsed = {"state": AssignmentState.EXPIRED, "leased_until": "2001-01-01T00:00Z"}
+    late = Assignment.objects.create(project=crowd, query=other, annotator=person, **lapsed)
+    with pytest.raises(LeaseExpired):
+        labels.submit_label(assignment=late, choice=0)
+    assert Label.objects.filter(annotator=person).values("query").distinct().count() == CAP
 
 
 def test_an_answer_taken_back_at_the_cap_may_be_given_anew_and_no_other_one(crowd):
@@ -192,17 +211,17 @@ def test_models_are_released_and_card_and_budget_say_who_is_protected():
         (account,) = (one for one in json.load(file)["accounts"] if one["unit"] == "annotator")
     assert account["neighbouring_data_sets"].endswith("all answers of one annotator, replaced by others")
     sheet = next(one for one in budget_sheets(project) if one.account == project.labels_account)
-    assert "what any one annotator answered, all their answers together" in sheet.promise
+    assert "All answers of one annotator" in sheet.promise
 
 
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        ({"answers_cap": None}, "answers_cap: Protecting an annotator needs a cap"),
-        ({"answers_unit": "answer"}, "answers_cap: A cap belongs to the protection of all answers"),
+        ({"answers_cap": None}, "answers_cap: Every answer costs epsilon again"),
+        ({"answers_unit": "answer"}, "answers_cap: Only with protection per annotator"),
         ({"answers_cap": 0}, "answers_cap"),
         ({"answers_cap": 5000}, "answers_cap"),
-        ({"labels_epsilon": 8.0}, "labels_epsilon: All answers together cost epsilon 9"),
+        ({"labels_epsilon": 8.0}, "labels_epsilon: All answers cost epsilon 9"),
     ],
 )
 def test_what_would_protect_nobody_is_refused(given, rule):

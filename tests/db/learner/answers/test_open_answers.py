@@ -91,7 +91,7 @@ def test_card_and_statement_say_that_answers_are_no_secret(crowd):
     assert [account["unit"] for account in document["accounts"]] == ["contributor"]
     client = browser_of(crowd.created_by)
     for page in ("budget/", "budget/statement/"):
-        assert said in client.get(f"/projects/{crowd.slug}/{page}").content.decode()
+        assert "Answers are declared public" in client.get(f"/projects/{crowd.slug}/{page}").content.decode()
     statement = json.loads("".join(statement_json(crowd, [crowd.pool_account])))
     assert statement["answers"] == "not secret"
 
@@ -111,7 +111,7 @@ def test_a_manager_settles_what_people_disagree_about_since_no_response_is_drawn
 
 @pytest.mark.parametrize(
     ("given", "rule"),
-    [({"estimator": "logistic"}, "estimator: Answers that are not secret are learned from by channel alone")],
+    [({"estimator": "logistic"}, "estimator: Such answers need the model channel")],
 )
 def test_only_what_costs_nothing_learns_from_them(given, rule):
     with pytest.raises(InvalidConfiguration, match=rule):
@@ -120,10 +120,10 @@ def test_only_what_costs_nothing_learns_from_them(given, rule):
 
 @pytest.mark.parametrize("opened", [learning.open_trusted, learning.open_secret])
 def test_without_a_gate_no_answer_is_declared_open(opened):
-    with pytest.raises(InvalidConfiguration, match="A label belongs to its record here"):
+    with pytest.raises(InvalidConfiguration, match="Needs a gate"):
         opened(make_user(), label_randomizer="not_secret")
     project = opened(make_user())
-    with pytest.raises(InvalidConfiguration, match="A label belongs to its record here"):
+    with pytest.raises(InvalidConfiguration, match="Needs a gate"):
         configuring.configure_project(
             project=project, changes={"label_randomizer": "not_secret"}, actor=project.created_by
         )

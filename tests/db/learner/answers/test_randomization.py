@@ -222,7 +222,7 @@ def test_a_manager_settles_nothing_where_chance_does(crowd):
         lambda: services.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
         lambda: services.leave_out_disputed(project=crowd, query_id=asked.pk),
     ):
-        with pytest.raises(InvalidConfiguration, match="a coin decides"):
+        with pytest.raises(InvalidConfiguration, match="settled at random only"):
             decide()
 
 
@@ -338,10 +338,10 @@ def test_a_deleted_project_loses_what_was_said(crowd):
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        ({"labels_epsilon": 3.0}, "labels_epsilon: All answers together cost epsilon 4"),
-        ({"estimator": "logistic"}, "estimator: Randomised answers are learned from by channel alone"),
-        ({"label_randomizer": ""}, "estimator: This learns from randomised answers"),
-        ({"repeat_votes": True}, "repeat_votes: A question that is asked again is randomised again"),
+        ({"labels_epsilon": 3.0}, "labels_epsilon: All answers cost epsilon 4"),
+        ({"estimator": "logistic"}, "estimator: Such answers need the model channel"),
+        ({"label_randomizer": ""}, "estimator: Needs randomised answers"),
+        ({"repeat_votes": True}, "repeat_votes: Asking again needs more responses"),
         ({"answers_epsilon": 30.0, "labels_epsilon": 30.0}, "answers_epsilon: Must be at most 20"),
     ],
 )
@@ -351,7 +351,7 @@ def test_combinations_without_a_proof_are_refused(given, rule):
 
 
 def test_among_experts_no_answer_is_randomised():
-    with pytest.raises(InvalidConfiguration, match="here the records are to be protected"):
+    with pytest.raises(InvalidConfiguration, match="answers to public questions, not records"):
         learning.open_trusted(make_user(), label_randomizer="randomized_consensus")
 
 
@@ -414,7 +414,7 @@ def test_card_and_statement_say_how_answers_left(crowd):
     with storage.open_file(release=release, name="privacy.json") as file:
         assert said in json.load(file)["answers"]
     page = statement_page([crowd.labels_account], {}, WantedLines(), 1)
-    assert any(line.what.startswith("All answers were paid for, whatever is asked and trained") for line in page.lines)
+    assert any(line.what.startswith("All answers") for line in page.lines)
     # A limit that rises has the card written anew, with the same sentence.
     limits.change_limit(
         project=crowd,

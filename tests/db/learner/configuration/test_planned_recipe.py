@@ -75,6 +75,8 @@ def test_more_than_two_classes_are_probabilities_of_one_softmax():
     assert np.allclose(model.probabilities(model.decision_function(np.eye(16)[:4])).sum(axis=1), 1)
     assert release.event["kind"] == "picked_fit"
     assert release.event["inner"]["kind"] == "centered_gradient_steps"
+    # Class names alone are a version 0.
+    assert release.evaluations.get().described_correct > 0
 
 
 def test_words_about_classes_are_a_model_before_any_answer_and_stand_beside_every_accuracy():

@@ -37,7 +37,7 @@ def test_classes_with_which_trainings_would_leave_their_series_are_refused(monke
 
     with pytest.raises(InvalidConfiguration) as refusal:
         add_several()
-    assert f"series of secret blocks was paid for with {len(project.classes)} classes" in refusal.value.broken["name"]
+    assert f"secret blocks are paid for {len(project.classes)} classes" in refusal.value.broken["name"]
     before = list(project.classes)
     project.refresh_from_db()
     assert project.classes == before

@@ -1,11 +1,19 @@
+import json
+from itertools import cycle
+
 import numpy as np
 import pytest
 from django.db import transaction
 
 from annotation.models import Consensus, Query, WorkState
 from learner.errors import SharesRefused
-from learner.models import Evaluation, Grouping, ModelRelease, SharesReport, TrainingRun
+from learner.estimators import abstaining
+from learner.models import Grouping, ModelRelease, SharesReport, TrainingRun
 from learner.pools import records
+from learner.releases import evaluations, storage
+from learner.releases.artifacts.files import verify_release
+from learner.releases.selectors import thresholds_of
+from learner.releases.services.card_issues import issue_for_higher_limit
 from learner.rounds.services import loop
 from learner.shares import selectors, services
 from privacy.accounting.event import event_from_json
@@ -30,9 +38,9 @@ def released(version: int = 2, owner=None, **settings):
     learning.run_to_release(project, make_user(), version=version)
     # A model that is right on public examples is worth asking.
     rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(10, seed=9)]
-    other = learning.upload(project, rows, ["text", "label"], role="public_test")
+    learning.upload(project, rows, ["text", "label"], role="public_test")
     for release in ModelRelease.objects.filter(project=project):
-        Evaluation.objects.create(release=release, dataset=other, examples=10, correct=10, constant_correct=5)
+        evaluations.evaluate_release(release=release)
     return project
 
 
@@ -41,8 +49,8 @@ def project(remembered):
     return remembered("two secret blocks with models", released)
 
 
-def ask(project, *, block=2, grouping=Grouping.WHOLE):
-    return services.ask_shares(project=project, block=block, grouping=grouping, actor=project.created_by)
+def ask(project, *, block=2, grouping=Grouping.WHOLE, column=""):
+    return services.ask_shares(project=project, block=block, grouping=grouping, column=column, actor=project.created_by)
 
 
 def measured(project, **how):
@@ -124,17 +132,128 @@ def test_groups_are_uploads_and_share_none(project):
     assert measured(project, grouping=Grouping.MONTH).groups[0]["name"][:2] == "20"
 
 
+def tabled():
+    """Open a project over a table whose column `place` is declared, with two models of secret blocks."""
+    columns = [{"name": "size", "low": 0, "high": 9}, {"name": "place", "categories": ["north", "south"]}]
+    secret = {"selection": "secret_sample", "selection_rate": 0.2, "block_growth": 1.5, "block_hours": 24}
+    settings = QUIET | secret | {"columns": columns, "features": "standard", "estimator": "logistic"}
+    settings |= {"training_delta": 0.0, "pool_delta": 0.0}
+    project = learning._open("pool-experts", make_user("manager"), settings, data_kind="table")
+    rng = np.random.default_rng(4)
+    rows = [[str(rng.integers(0, 9)), ("north", "south", "")[rng.choice(3, p=[0.5, 0.4, 0.1])]] for _ in range(150)]
+    learning.upload(project, rows, ["size", "place"])
+    answers = cycle([0, 0, 1])
+    learning.run_to_release(project, make_user(), version=1, truth=lambda _text: next(answers))
+    return project
+
+
+def test_groups_are_categories_of_a_declared_column(remembered):
+    project = remembered("a table with a secret block", tabled)
+    report = measured(project, block=1, grouping=Grouping.COLUMN, column="place")
+    assert [group["name"] for group in report.groups] == ["north", "south", selectors.OTHER]
+    counts = np.array(report.counts["sample"]).reshape(3, -1)
+    if "pool" in report.events:
+        counts = counts.reshape(3, 3, -1)[:, [0, 2]].sum(axis=1)
+    exact = np.zeros((3, len(report.classes) + 1))
+    places = {"north": 0, "south": 1}
+    asked = Query.objects.filter(project=project, round_number=report.block.number)
+    for pk, place in asked.values_list("pk", "record__payload__place"):
+        label = Consensus.objects.filter(query=pk).values_list("choice", flat=True).first()
+        exact[places.get(place, 2), len(report.classes) if label is None else label] += 1
+    np.testing.assert_allclose(counts, exact, atol=2)
+    assert exact[:2].sum(axis=1).min() > 3
+    assert {row.group for row in selectors.share_rows(report)} == {"north", "south", selectors.OTHER}
+    for grouping, column in ((Grouping.COLUMN, "size"), (Grouping.COLUMN, ""), (Grouping.WHOLE, "place")):
+        with pytest.raises(SharesRefused, match="No such block"):
+            ask(project, block=1, grouping=grouping, column=column)
+
+
+def test_thresholds_are_charged_and_signed_into_the_release(project, monkeypatch):
+    monkeypatch.setattr(abstaining, "WANTED", {0.5: 2, 0.99: 100})
+    monkeypatch.setattr(abstaining, "MISSED", 0.5)
+    release = ModelRelease.objects.get(project=project, version=1)
+    before, folder = len(reserved(project)), release.folder
+    report = measured(project, grouping=Grouping.CONFIDENCE)
+    assert report.release == release
+    # One cell of a record in either reading.
+    pool, sample = reserved(project)[before:]
+    assert [event_from_json(entry.event).kind for entry in (pool, sample)] == ["class_counts", "secret_block"]
+    assert event_from_json(sample.event).inner.counted == 1
+    assert sum(report.counts["sample"]) == pytest.approx(
+        Query.objects.filter(project=project, round_number=report.block.number).count(), abs=3
+    )
+    lower, higher = thresholds_of(report)
+    assert lower.threshold is not None
+    assert higher.threshold is None
+    release.refresh_from_db()
+    assert release.folder != folder
+    with storage.files_at_hand(release) as files:
+        verify_release(files, public_key=storage.signer().public_key)
+        kept = json.loads((files / "thresholds.json").read_text())
+        card, privacy = (files / "card.md").read_text(), json.loads((files / "privacy.json").read_text())
+    assert [row["threshold"] for row in kept["abstain"]] == [lower.threshold, None]
+    assert "## Abstaining" in card
+    # Its price is on the card, and in the lineage.
+    assert [line["kind"] for line in privacy["entries"][-2:]] == ["class_counts", "secret_block"]
+    assert {entry.parent for entry in release.lineage.all()} >= {pool, sample}
+    # A limit that rises issues the card with them again.
+    folder, account = release.folder, project.pool_account
+    with transaction.atomic():
+        issue_for_higher_limit(
+            project=project,
+            account=account,
+            epsilon_limit_nano=2 * account.epsilon_limit_nano,
+            delta_limit_atto=account.delta_limit_atto,
+        )
+    release.refresh_from_db()
+    with storage.files_at_hand(release) as files:
+        assert json.loads((files / "thresholds.json").read_text()) == kept
+        assert "## Abstaining" in (files / "card.md").read_text()
+    assert release.folder != folder
+
+
+def test_no_threshold_without_a_release_that_did_not_learn_from_the_block(project):
+    assert [offer.block.block for offer in selectors.offers(project, grouping=Grouping.CONFIDENCE)] == [2]
+    with pytest.raises(SharesRefused):
+        ask(project, block=1, grouping=Grouping.CONFIDENCE)
+
+
+def test_a_count_of_another_block_is_held_against_the_one_before(project):
+    first = measured(project, block=1)
+    assert not any(row.moved for row in selectors.share_rows(first))
+    second = measured(project, block=2)
+    assert not any(row.moved for row in selectors.share_rows(second))
+    # Every record of the second count says the same: a share that moved.
+    counts = {name: np.zeros(len(values)).tolist() for name, values in second.counts.items()}
+    for name, values in counts.items():
+        values[0] = sum(second.counts[name])
+    second.counts = counts
+    assert any(row.moved for row in selectors.share_rows(second))
+
+
+def test_the_price_of_a_series_is_known_before_it_begins(project):
+    told = selectors.series_price(project)
+    spent = sum(entry.epsilon_nano for entry in reserved(project) if entry.mechanism == "secret_block")
+    for block in (1, 2):
+        measured(project, block=block)
+    learning.run_to_release(project, make_user("carol"), version=3)
+    measured(project, block=3)
+    after = sum(entry.epsilon_nano for entry in reserved(project) if entry.mechanism == "secret_block")
+    assert (after - spent) / 1e9 == pytest.approx(told, rel=1e-6)
+    assert selectors.series_price(project) is None
+
+
 def test_no_training_begins_while_shares_are_counted(project):
     report = ask(project)
-    with pytest.raises(SharesRefused, match="going on"):
+    with pytest.raises(SharesRefused, match="is running"):
         ask(project)
     learning.work_off(project)
     learning.label_everything(project, make_user("bob"))
-    with transaction.atomic(), pytest.raises(SharesRefused, match="being counted"):
+    with transaction.atomic(), pytest.raises(SharesRefused, match="measurement is running"):
         loop._start_training(project)
     services.measure_shares(report_id=report.pk)
     TrainingRun.objects.create(project=project, version=99, last_consensus_id=0, labels_used=0)
-    with pytest.raises(SharesRefused, match="going on"):
+    with pytest.raises(SharesRefused, match="is running"):
         ask(project)
 
 

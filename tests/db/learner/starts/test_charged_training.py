@@ -144,7 +144,7 @@ def test_what_cannot_start_a_model_is_refused(project):
     assert selectors.guarantee_accounts(project) == [project.pool_account]
     used = start_with(project)
     assert used.state == DatasetState.READY
-    with pytest.raises(InvalidUpload, match="has a private start already"):
+    with pytest.raises(InvalidUpload, match="already has a private start"):
         start_with(project)
     with pytest.raises(IntegrityError, match="annotation_dataset_account"), transaction.atomic():
         Dataset.objects.filter(pk=used.pk).update(account=None)
@@ -177,7 +177,7 @@ def test_a_start_that_waits_is_left_alone_once_models_are_made_of_questions(reme
     assert crowd.estimator == "channel"
     assert selectors.start_of(crowd) is None
     assert project_status(crowd).step == Step.ASK
-    with pytest.raises(UnsoundCombination, match="takes no private start"):
+    with pytest.raises(UnsoundCombination, match="take no private start"):
         starts.train_charged(start)
     learning.work_off(crowd)
     assert [(each.strategy, each.state) for each in Round.objects.all()] == [("random", "done")]

@@ -86,4 +86,4 @@ def test_a_twin_without_noise_is_refused_wherever_it_could_slip_in(monkeypatch):
     with pytest.raises(AssertionError, match="was not released"):
         learning.run_to_release(project, make_user(), version=1)
     assert not ModelRelease.objects.exists()
-    assert "carries no guarantee" in TrainingRun.objects.order_by("created_at").first().error
+    assert "has no guarantee" in TrainingRun.objects.order_by("created_at").first().error

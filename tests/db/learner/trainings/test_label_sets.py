@@ -12,6 +12,7 @@ from annotation.choices.label_types.class_sets import number_of, places_of, set_
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, Record, Role
 from annotation.questions.services import labels, queue
+from learner.estimators.label_sets import LabelSets
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
 from learner.releases import storage
@@ -133,7 +134,9 @@ def check_files(folder, model, release):
     np.testing.assert_array_equal(labelled, shares > 0.5)
     np.testing.assert_array_equal(load_file(folder / "model.safetensors")["coef"], model.coef)
     assert all(isinstance(names, list) for names in samples["labels"])
-    assert "of each of 3 classes by itself" in (folder / "card.md").read_text()
+    card = (folder / "card.md").read_text()
+    assert "of each of 3 classes by itself" in card
+    assert LabelSets.why_no_pick in card
     thresholds = json.loads((folder / "thresholds.json").read_text())
     assert (thresholds["examples"], set(thresholds["classes"])) == (40, set(CLASSES))
 

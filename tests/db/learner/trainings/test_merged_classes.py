@@ -3,10 +3,10 @@ import pytest
 from annotation.choices.classes import FurtherClass
 from annotation.errors import InvalidConfiguration
 from annotation.models import Label
-from annotation.projects.services.classes import add_class, merge_class, take_back_merge
+from annotation.projects.services.classes import add_class, merge_class, rename_class, take_back_merge
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
-from learner.pools.configuration import learned_classes
+from learner.pools.configuration import learned_classes, models_of_classes
 from learner.pools.records import labelled_examples
 from learner.pools.selectors import training_event
 from learner.releases import evaluations
@@ -53,7 +53,7 @@ def test_the_next_training_on_all_answers_learns_one_class_fewer(chosen):
     assert (first.weights["classes"], second.weights["classes"]) == (CLASSES, ["fruit", "tool"])
     assert list(Label.objects.order_by("pk").values_list("choice", flat=True))[: len(given)] == given
     _measured_where_both_count_as_one(project, first, second)
-    with pytest.raises(InvalidConfiguration, match="training has learned"):
+    with pytest.raises(InvalidConfiguration, match="trained with this merge"):
         take_back_merge(project=project, name="berry")
     again = add_class(
         project=project, further=FurtherClass("spare part"), known_beforehand=True, actor=project.created_by
@@ -63,6 +63,27 @@ def test_the_next_training_on_all_answers_learns_one_class_fewer(chosen):
     label_all(again)
     learning.work_off(again, version=3)
     assert ModelRelease.objects.get(version=3).weights["classes"] == ["fruit", "tool", "spare part"]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("chosen", OPEN, ids=lambda each: each["estimator"])
+def test_a_renamed_class_goes_on_from_the_model_that_knows_its_earlier_name(chosen):
+    options = QUIET | chosen | {"selection": "random", "maximum_releases": None}
+    project = learning.open_trusted(
+        make_user(), round_size=20, labels_per_release=20, classes=["fruit", "tool"], **options
+    )
+    learning.fill_trusted(project, number=80)
+    learning.work_off(project)
+    label_all(project)
+    learning.work_off(project, version=1)
+    for name, to in (("fruit", "plant"), ("plant", "food")):
+        project = rename_class(project=project, name=name, to=to, known_beforehand=True, actor=project.created_by)
+    learning.work_off(project)
+    label_all(project)
+    learning.work_off(project, version=2)
+    first, second = ModelRelease.objects.order_by("version")
+    assert (first.weights["classes"], second.weights["classes"]) == (["fruit", "tool"], ["food", "tool"])
+    assert [one.version for one, _model in models_of_classes(ModelRelease.objects, project, ("food", "tool"))] == [2, 1]
 
 
 def _measured_where_both_count_as_one(project, *found):
@@ -113,7 +134,7 @@ def test_noisy_sums_with_a_column_for_each_class_stay_apart():
     label_all(project)
     selection.close_block(project=project)
     learning.work_off(project, version=1)
-    with pytest.raises(InvalidConfiguration, match="column for each class") as refusal:
+    with pytest.raises(InvalidConfiguration, match="classes cannot be merged after") as refusal:
         merge(project)
     assert list(refusal.value.broken) == ["name"]
     project.refresh_from_db()

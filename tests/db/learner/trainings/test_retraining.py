@@ -54,9 +54,7 @@ def test_answers_keep_coming_when_no_model_can_be_paid_and_the_page_says_why(sho
     assert Consensus.objects.count() == before + 3
     project.refresh_from_db()
     status = project_status(project)
-    assert (
-        f"too little for the next model. Answers are kept, and {open_before - 3} questions are open." in status.sentence
-    )
+    assert f"too little for the next model. Answers are kept; {open_before - 3} questions are open." in status.sentence
     left = guarantee(project.pool_account)
     assert re.search(r"has \d+\.\d{3} epsilon and [\d.e-]+ delta left, too little for", status.sentence)
     assert "epsilon=" not in status.sentence
@@ -67,7 +65,7 @@ def test_answers_keep_coming_when_no_model_can_be_paid_and_the_page_says_why(sho
         assert re.search(r"hat noch \d+,\d{3} Epsilon und ", localized(status.sentence))
     page = overview_of(project, owner)
     assert status.sentence in page
-    assert "No further model is planned. The budget is too small for another one." in page
+    assert "No further model: the budget is too small." in page
 
 
 def test_a_raised_limit_trains_on_everything_that_came_in_meanwhile(short_of_money, owner):

@@ -2,8 +2,10 @@ import pytest
 
 from annotation.errors import InvalidConfiguration
 from annotation.projects.services.configuring import configure_project
-from learner.models import ModelRelease
+from learner.errors import SharesRefused
+from learner.models import Grouping, ModelRelease
 from learner.pools import selectors
+from learner.shares.services import ask_shares
 from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.ledger.audit import audit_accounts
@@ -76,3 +78,10 @@ def test_what_has_no_rho_is_refused_once_something_was_charged(project):
     for changes in ({"selection": "secret_sample"}, {"estimator": "logistic_gaussian"}):
         with pytest.raises(InvalidConfiguration, match="sums rhos"):
             configure_project(project=project, changes=changes, actor=project.created_by)
+
+
+def test_shares_need_a_sample_that_has_no_rho(project):
+    assert project.pool_account.filter == "zcdp"
+    for grouping in (Grouping.WHOLE, Grouping.CONFIDENCE):
+        with pytest.raises(SharesRefused, match="secret sample"):
+            ask_shares(project=project, block=1, grouping=grouping, column="", actor=project.created_by)

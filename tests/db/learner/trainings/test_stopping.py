@@ -40,7 +40,7 @@ def test_the_fourth_version_says_what_anybody_can_compute_from_released_models(c
     reach(crowd, 3)
     assert not StoppingAdvice.objects.exists(), "three versions are too few"
     early = more_answers(crowd, selectors.newest_release(crowd))
-    assert (early.stop, early.sentence[:8]) == (None, "From 4 c")
+    assert (early.stop, early.sentence[:7]) == (None, "Needs 4")
     fourth = reach(crowd, 4)
     advice = StoppingAdvice.objects.get()
     assert (advice.release_id, advice.models_compared, advice.threshold) == (fourth.pk, 4, 0.975)

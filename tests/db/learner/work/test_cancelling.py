@@ -136,7 +136,7 @@ def test_a_round_that_had_chosen_asks_nothing_stays_charged_and_starts_anew_once
     assert (Query.objects.count(), kinds(trusted)) == (0, ["reserve", "charge"])
     # Nothing begins by itself what a person has stopped.
     assert loop.advance_project(project_id=trusted.pk).step == Step.STUCK
-    assert "A manager can start it anew" in project_status(trusted).sentence
+    assert "A manager can restart it on" in project_status(trusted).sentence
     again = loop.start_anew(row=chosen)
     assert loop.start_anew(row=chosen) is None
     loop.run_round(round_id=again.pk)

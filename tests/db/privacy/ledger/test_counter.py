@@ -326,7 +326,7 @@ def test_a_lost_counter_admits_nothing_and_the_audit_says_so(open_account, price
     with pytest.raises(CommandError):
         call_command("audit_ledger", stdout=said)
     assert "mark in the counter outside the database: none" in said.getvalue()
-    assert "The counter outside the database is missing" in said.getvalue()
+    assert "The external counter is missing, so" in said.getvalue()
     # One that somebody lays in its place is another one.
     CounterFile(counter_path).begin("e" * 32, {})
     in_a_new_process()

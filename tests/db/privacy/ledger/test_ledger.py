@@ -297,7 +297,7 @@ def test_a_limit_can_rise_and_fall_to_what_is_spent(account, priced):
     assert (entry.actor, entry.reason) == ("ada", "enough")
     with pytest.raises(errors.BudgetExceeded):
         reserve(account, priced(NANO))
-    with pytest.raises(errors.BudgetExceeded, match="below what is spent"):
+    with pytest.raises(errors.BudgetExceeded, match="below the amount spent"):
         ledger.change_account_limits(account=account, epsilon_limit=0.499, delta_limit=0, actor="ada", reason="less")
     ledger.change_account_limits(account=account, epsilon_limit=2, delta_limit=0, actor="ada", reason="more")
     reserve(account, priced(1.5))

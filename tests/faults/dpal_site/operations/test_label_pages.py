@@ -85,7 +85,7 @@ def test_whoever_comes_stays_where_they_came(site):
     body = urlencode({"comment": "x" * 1_100_000}).encode()
     status, _, said = ask(site, f"/assignments/{UUID(int=0)}/comment/", "POST", body)
     assert status == 413
-    assert "more than a label page takes" in said
+    assert "The request is too large for" in said
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_a_label_process_that_died_is_said_and_comes_back(site):
     page = "/projects/none/label/"
     status, headers, said = ask(site, page, "POST", b"choice=1")
     assert (status, headers["Retry-After"]) == (503, "5")
-    assert "The label pages do not answer" in said
+    assert "The label page does not answer" in said
     assert "Content-Security-Policy" in headers
     assert ask(site, "/login/")[0] == 200
     told: list[str] = []

@@ -9,6 +9,7 @@ from django.db import connections
 
 from annotation.data.services.streams import post_records
 from annotation.models import Query, Record
+from annotation.work.services import jobs
 from learner.models import ModelRelease, Stream, StreamBatch
 from learner.rounds.services import loop
 from tests import learning, streaming
@@ -90,6 +91,7 @@ def test_a_worker_killed_again_and_again_ends_where_it_would_have(supervisor):
     end = time.monotonic() + PATIENCE_SECONDS
     while not ModelRelease.objects.filter(project=project, version=3).exists():
         assert time.monotonic() < end, "the stream has stopped"
+        jobs.resend_stalled_work()
         loop.advance_projects()
         streaming.answer(project, annotator)
         moved = Query.objects.count() + StreamBatch.objects.count()

@@ -83,7 +83,7 @@ def test_a_file_without_the_column_is_refused(tmp_path, ids):
     lake, first = with_one_file(tmp_path / "log")
     older = lake.data_file("b.parquet", ["c"], ["C"], ids=ids)
     lake.commit([lake.manifest("1.avro", [first, older])])
-    with pytest.raises(InvalidUpload, match="does not hold the column 'said' by its Iceberg id"):
+    with pytest.raises(InvalidUpload, match="lacks the column 'said' by its Iceberg id"):
         read(lake)
 
 

@@ -5,7 +5,7 @@ import pytest
 from annotation.budget.words import plain_meaning
 from privacy.accounting.composition import reading
 
-NUMBERS = r"guesses rightly at most (\S+) % .* find at most (\S+) % .* advantage of any test is (\S+)\.$"
+NUMBERS = r"guesses right at most (\S+) % .* finds (\S+) % of members .* advantage at most (\S+)\.$"
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0, 8.0, 10.0, 12.0])

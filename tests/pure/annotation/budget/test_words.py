@@ -38,14 +38,14 @@ def test_an_event_that_brings_none_is_found_and_told_by_its_summary():
         (ev.RandomChoiceEvent(1), "1 record at random", "1 Datensatz durch Zufall"),
         (ev.RandomChoiceEvent(1234), "1,234 records at random", "1.234 Datensätze durch Zufall"),
         (
-            ev.ExposureCappedScreenEvent(0.6, 0.2, 1),
-            "coins of rate 0.6 or 0.2, at most 1 look at each record",
-            "Münzen der Rate 0,6 oder 0,2, höchstens 1 Blick auf jeden Datensatz",
+            ev.BernoulliScreenEvent(0.6, 0.2),
+            "one coin per record, rate 0.6 or 0.2",
+            "eine Münze je Datensatz, Rate 0,6 oder 0,2",
         ),
         (
             ev.KAnonymityGateEvent(60, 0.2, 0.1, "contributor", 5),
-            "texts held by at least 60 in a secret sample of rate 0.2",
-            "Texte, die in einer geheimen Stichprobe der Rate 0,2 mindestens 60-mal vorkommen",
+            "texts with at least 60 in a secret 0.2 sample",
+            "Texte mit mindestens 60 in einer geheimen Stichprobe der Rate 0,2",
         ),
         (
             ev.PeopleEvent(ev.RandomChoiceEvent(1), "contributor", 1, "project:a:pool", 2),

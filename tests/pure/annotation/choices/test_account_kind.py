@@ -82,9 +82,9 @@ def test_a_series_of_secret_blocks_has_no_rho():
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_every_preset_says_which_answers_a_release_is_made_of(preset):
     chosen = PRESETS[preset]
-    assert chosen.made_of.startswith(("A release is made of all", "Each release is trained on its own block"))
+    assert chosen.made_of.startswith(("Each release uses all", "Each release is trained on its own block"))
     every_answer = chosen.defaults["estimator"] in ("channel", "running_sums")
-    assert every_answer == chosen.made_of.startswith("A release is made of all")
+    assert every_answer == chosen.made_of.startswith("Each release uses all")
 
 
 def test_a_charged_account_refuses_what_has_no_rho():

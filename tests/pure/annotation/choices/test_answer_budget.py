@@ -12,10 +12,10 @@ OPEN = {"oracle": "trusted", "selection": "random"}
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"selection": "secret_sample"}, "How many a secret sample asks"),
+        ({"selection": "secret_sample"}, "the size of the sample"),
         (
             {"selection": "bernoulli_screen", "update_policy": "flsw_hidden"},
-            "how many records a hidden window selected",
+            "the size of the sample",
         ),
     ],
 )

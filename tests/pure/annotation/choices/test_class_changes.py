@@ -16,20 +16,20 @@ CLASSES = ["Sport", "music"]
 @pytest.mark.parametrize(
     ("further", "field", "rule"),
     [
-        (FurtherClass(" "), "name", "needs a name"),
+        (FurtherClass(" "), "name", "at most 200 letters"),
         (FurtherClass("n" * 201), "name", "at most 200 letters"),
-        (FurtherClass("sport"), "name", "of this name already"),
+        (FurtherClass("sport"), "name", "already exists"),
         (FurtherClass("a\nb"), "name", "control characters"),
         (FurtherClass("a", ("one\x00",)), "words", "control characters"),
-        (FurtherClass("SPORT\u200b"), "name", "of this name already"),
-        (FurtherClass("\u200b\ufeff"), "name", "needs a name"),
+        (FurtherClass("SPORT\u200b"), "name", "already exists"),
+        (FurtherClass("\u200b\ufeff"), "name", "at most 200 letters"),
         (FurtherClass("a", group="g" * 61), "group", "at most 60 letters"),
         (FurtherClass("a", group="\x07"), "group", "control characters"),
         (FurtherClass("a", colour="gold"), "colour", "one of red"),
     ],
 )
 def test_a_class_is_refused_at_its_field_with_the_rule(further: FurtherClass, field: str, rule: str) -> None:
-    broken = broken_class(CLASSES, further)
+    broken = broken_class(CLASSES, (), further)
     assert list(broken) == [field]
     assert rule in broken[field]
 

@@ -69,7 +69,7 @@ class TestKeys:
         assert "Line 2" in broken(keys=["play music: m", line])["class_keys"]
 
     def test_neither_a_class_nor_a_key_stands_there_twice(self):
-        assert "key already" in broken(keys=["other: x", "Other: y"])["class_keys"]
+        assert "is on an earlier line" in broken(keys=["other: x", "Other: y"])["class_keys"]
         assert "another class" in broken(keys=["other: x", "play music: X"])["class_keys"]
 
     def test_whatever_the_label_page_does_by_a_letter_is_no_key(self):

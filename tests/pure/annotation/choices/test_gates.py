@@ -1,7 +1,7 @@
 import pytest
 
 from annotation.choices.gates import (
-    NOBODY_IN_ONE_UPLOAD,
+    ONE_UPLOAD_ALONE,
     SHARED_GATE_FIELDS,
     GateChoice,
     all_gate_fields,
@@ -50,7 +50,7 @@ def test_the_first_upload_pays_for_one_run_or_for_its_window(choice: type[GateCh
     else:
         assert 2.0 <= together.cost().epsilon < 3.0
     assert choice.of(SETTINGS | {"gate_window": 3}).rules({"privacy_unit": "contributor"}) == {
-        "gate_window": NOBODY_IN_ONE_UPLOAD
+        "gate_window": ONE_UPLOAD_ALONE
     }
     assert choice.of(SETTINGS | {"gate_window": 3}).rules({"privacy_unit": "record"}) == {}
 

@@ -21,10 +21,10 @@ MERGED = {"a": {"into": "c", "at": "2026-11-26T00:00:00+00:00"}}
     [
         ("film", "b", "name", "no class of this name"),
         ("b", "film", "into", "no class of this name"),
-        ("b", "b", "into", "as itself"),
+        ("b", "b", "into", "into itself"),
         ("a", "b", "name", "already"),
         ("b", "a", "into", "already"),
-        ("c", "b", "name", "Another class counts as this one"),
+        ("c", "b", "name", "Another class is already merged"),
     ],
 )
 def test_a_merge_is_refused_at_its_field_with_the_rule(name, into, field, rule):

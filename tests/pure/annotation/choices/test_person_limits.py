@@ -25,9 +25,9 @@ def test_no_limit_binds_one_record_to_another_in_secret(secret, limit):
     [
         (time(22), time(6), ""),
         (time(1), time(6), ""),
-        (time(22), None, "a beginning and an end"),
-        (None, time(6), "a beginning and an end"),
-        (time(6), time(6), "at another time"),
+        (time(22), None, "a beginning and a different end"),
+        (None, time(6), "a beginning and a different end"),
+        (time(6), time(6), "a different end"),
     ],
 )
 def test_quiet_hours_begin_and_end_at_different_times(begin, end, words):

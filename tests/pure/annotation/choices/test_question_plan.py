@@ -8,8 +8,8 @@ from annotation.choices.plans import QuestionPlan
     [
         (QuestionPlan(overlap=2, overlap_limit=3), "trusted", ""),
         (QuestionPlan(overlap=2, overlap_limit=2), "trusted", ""),
-        (QuestionPlan(overlap=3, overlap_limit=2), "trusted", "At least as many"),
-        (QuestionPlan(overlap=2, overlap_limit=3), "crowd", "would know that the others disagreed"),
+        (QuestionPlan(overlap=3, overlap_limit=2), "trusted", "At least the number of people"),
+        (QuestionPlan(overlap=2, overlap_limit=3), "crowd", "would learn that answers differ"),
         (QuestionPlan(overlap=9), "crowd", ""),
     ],
 )

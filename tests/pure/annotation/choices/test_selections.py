@@ -35,7 +35,7 @@ def test_what_says_no_rates_is_not_taken_to_ask_about_everything():
     assert asks_all == {"all"}
     assert selection_rates({"selection": "all"}) == (1.0, 1.0)
     for silent in ("random", "top_c", "uncertainty", "no such", None):
-        with pytest.raises(ValueError, match="nothing says with which chance"):
+        with pytest.raises(ValueError, match="the chance of each record"):
             selection_rates({"selection": silent})
 
 

@@ -75,5 +75,5 @@ def test_a_picture_of_the_projects_own_is_shown_and_any_other_is_told_by_its_wor
     ],
 )
 def test_the_line_of_a_picture_from_elsewhere_is_named(text, line):
-    with pytest.raises(InvalidConfiguration, match=f"^Line {line}: guidelines show no picture of another site"):
+    with pytest.raises(InvalidConfiguration, match=f"^Line {line}: add the picture under Pictures"):
         refuse_pictures_of_others(text, None)

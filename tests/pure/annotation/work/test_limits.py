@@ -1,6 +1,7 @@
 """A job reads a file in a process of its own, and is killed by the limit it reaches."""
 
 import contextlib
+import contextvars
 import gc
 import io
 import os
@@ -54,7 +55,7 @@ def test_a_file_on_disk_is_read_from_its_beginning_and_its_place_follows():
     [
         (jobs.allocate, {"mib": 100}, "memory", "file: needs more than 64 MiB of memory to be read"),
         (jobs.abort, {}, "memory", "file: needs more than 64 MiB of memory to be read"),
-        (jobs.spin, {"seconds": 30}, "cpu", "file: needs more than 1 seconds of processor time to be read"),
+        (jobs.spin, {"seconds": 30}, "cpu", "file: takes more than 1 seconds to be read"),
         (jobs.flood, {}, "size", "file: holds more than 4,194,304 bytes once read"),
         (jobs.segfault, {}, "crash", "file: makes its reader crash"),
     ],
@@ -168,3 +169,32 @@ def test_two_threads_look_and_a_third_waits_for_one_of_them():
     first.close()
     assert next(run(jobs.echo, NOTHING, look, times=1))
     second.close()
+
+
+def asking_as(person):
+    limits.asking.set(lambda: person)
+
+
+def test_a_persons_looks_wait_for_each_other_and_leave_room_for_another():
+    look = Limits(total=1)
+    context = contextvars.copy_context()
+    context.run(asking_as, "ann")
+    first = context.run(run, jobs.wait, NOTHING, look)
+    context.run(next, first)
+    with pytest.raises(SiteBusy):
+        context.run(lambda: next(run(jobs.echo, NOTHING, look, times=1)))
+    other = contextvars.copy_context()
+    other.run(asking_as, "ben")
+    assert other.run(lambda: next(run(jobs.echo, NOTHING, look, times=1)))
+    first.close()
+    assert context.run(lambda: next(run(jobs.echo, NOTHING, look, times=1)))
+    assert not limits._held
+    assert not limits._looking
+
+
+def test_a_job_runs_another_one_under_its_own_limits():
+    pids = [found["pid"] for found, _ in run(jobs.nested, NOTHING, SOME)]
+    assert len(pids) == 2
+    assert len(set(pids)) == 1
+    with pytest.raises(LimitReached, match="needs more than 64 MiB"):
+        list(run(jobs.nested_allocation, NOTHING, SOME))

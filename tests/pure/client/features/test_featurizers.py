@@ -182,9 +182,14 @@ def test_images_in_colour_become_the_same_rows(tmp_path, name):
         ours.transform(images[..., 0])
 
 
+def test_a_decimal_comma_is_no_missing_number():
+    with pytest.raises(NotFitting, match="Column age has a decimal comma"):
+        NumericColumn("age", 0, 100).encode(["30", "30,5"])
+
+
 def test_every_kind_of_features_is_here_or_refused(tmp_path):
-    # What a network makes is in test_sentences.py.
-    assert {one.kind for one in FEATURIZERS.values()} | {"sentence_encoder"} == set(KINDS)
+    # What a network makes is in test_sentences.py; a model of spans has its own tables.
+    assert {one.kind for one in FEATURIZERS.values()} | {"sentence_encoder", "span_words"} == set(KINDS)
     files = write(tmp_path / "release", FEATURIZERS["hashed"])
     described = json.loads(files["features.json"].read_text())
     files["features.json"].write_text(json.dumps(described | {"kind": "dreams"}))

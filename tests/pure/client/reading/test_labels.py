@@ -69,7 +69,7 @@ def test_sets_name_the_separator_that_the_cells_seem_to_have():
     names = LabelNames(("a", "b"))
     assert sets.places(names.read_set("a|b", sets, separator="|")) == (0, 1)
     assert sets.places(names.read_set("['b', 'A']", sets, separator="|")) == (0, 1)
-    with pytest.raises(BadCell, match=r"between ',', and '\|' is expected"):
+    with pytest.raises(BadCell, match=r"by ',', not '\|'"):
         names.read_set("a, b", sets, separator="|")
     assert sets.places(names.read_set("a, b", sets, separator=",")) == (0, 1)
 

@@ -29,8 +29,8 @@ def test_accuracy_stands_beside_a_constant_and_the_words_about_the_classes():
         "version 2: 90.0\u00a0%, 70.0\u00a0% to 95.0\u00a0%",
     ]
     assert [one.name for one in chart.references] == [
-        "Always the likeliest answer",
-        "The words about the classes alone",
+        "Always one answer",
+        "Version 0",
     ]
     assert [tick.words for tick in chart.across] == ["1", "2"]
     assert chart.up[-1].words == "100 %"

@@ -9,7 +9,7 @@ from learner.estimators.pick import PickedFit
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
-from privacy.accounting.events import PickedFitEvent
+from privacy.accounting.events import LabelTrainingEvent, PickedFitEvent
 from privacy.mechanisms.randomness import SimulationRandom
 
 CLASSES = [0, 1, 2]
@@ -53,6 +53,19 @@ def test_fit_and_pick_cost_what_the_fit_would_have_cost(name, epsilon):
     inner = event.inner.cost()
     assert inner.rho < 0.95 * alone.rho if name in GAUSSIAN else inner.epsilon == pytest.approx(0.9 * alone.epsilon)
     assert event.in_rho().cost().rho <= alone.rho
+
+
+@pytest.mark.parametrize("method", ["objective", "output"])
+@pytest.mark.parametrize("epsilon", [0.05, 2.0])
+def test_fit_and_pick_cost_for_another_answer_what_the_fit_would_have_cost(method, epsilon):
+    fit = PrivateLogisticRegression(epsilon, 3.0, method, classes=CLASSES)
+    picked, alone = (
+        LabelTrainingEvent(each.event_for(8), "logistic").cost(adjacency="replace").epsilon
+        for each in (PickedFit(fit, of_answers=True), fit)
+    )
+    assert 0.999 * alone <= picked <= alone
+    unaware = LabelTrainingEvent(PickedFit(fit).event_for(8), "logistic").cost(adjacency="replace").epsilon
+    assert unaware > 1.05 * alone
 
 
 @pytest.mark.parametrize("name", estimators())
@@ -116,6 +129,19 @@ def test_of_two_classes_one_vector_speaks_for_the_second():
     estimator = PrivateSoftmaxSteps(4.0, classes=[0, 1], prior=wrong, random_state=SimulationRandom(1))
     picked = PickedFit(estimator, wrong).fit(X, y)
     assert float((((X @ picked.coef_[0] + picked.intercept_[0]) > 0) == y).mean()) > 0.9
+
+
+def test_of_two_classes_the_model_before_fades_as_labels_come():
+    """Labels that are few beside the noise of a count leave it a candidate as it is."""
+    X, y = rows_of(np.random.default_rng(5), 1_000)
+    X, y = X[y < 2], y[y < 2]
+    good = LinearModel(np.array([[-4.0, 4.0, 0.0]]), np.zeros(1), ("0", "1"), "softmax")
+    for number, first in ((5, 0.0), (600, 0.95)):
+        parameters = {"classes": [0, 1], "prior": good, "random_state": SimulationRandom(1)}
+        picked = PickedFit(PrivateSoftmaxSteps(4.0, **parameters), good).fit(X[:number], y[:number])
+        grid = picked.transcript_.parameters["grid"]
+        assert (grid[0], grid[-1], len(grid)) == (pytest.approx(first, abs=0.03), 1.0, picked.event_for(3).candidates)
+        assert np.array_equal(recompute(Transcript.from_json(picked.transcript_.to_json())).coef, picked.coef_)
 
 
 def test_a_fit_is_not_flattered_by_its_own_rows():

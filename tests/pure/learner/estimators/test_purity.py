@@ -8,8 +8,11 @@ import pytest
 from dpal.errors import NotGenuine
 from dpal.recompute import recompute, recomputed
 from dpal.recompute.charged import refuse_uncharged
+from dpal.recompute.span_crf import span_start
 from dpal.recompute.sums import NoisySums
 from dpal.recompute.transcript import Transcript, Weights
+from dpal.spans.features import N_FEATURES
+from dpal.spans.text import Span
 from learner.estimators import pick, randomized_answers, running_sums
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
@@ -17,7 +20,9 @@ from learner.estimators.pick import PickedFit
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.span_crf import PrivateSpanCrf
 from learner.estimators.sums import PrivateSums
+from learner.features.span_tables import span_features
 from learner.linear_model import LinearModel
 from learner.papers.ghassemi_curves import PrivateHuberSVM
 from privacy.accounting.events import (
@@ -52,6 +57,20 @@ class Sets(PrivateLabelSets):
         return super().fit(X, np.eye(3, dtype=bool)[y])
 
 
+class Chain(PrivateSpanCrf):
+    """Texts whose first word is a number from the row and whose second is named after the label."""
+
+    def fit(self, X, y):
+        texts = [f"{row[0]:.1f} {self.types[label]}" for row, label in zip(X, y, strict=True)]
+        spans = [(Span(text.index(" ") + 1, len(text), text.partition(" ")[2]),) for text in texts]
+        return super().fit(texts, spans)
+
+
+def chain(*, classes, **options):
+    # With so little noise it is the number of texts that decides how long a step is.
+    return Chain(200.0, types=[f"type{number}" for number in classes], features=span_features(), steps=4, **options)
+
+
 PURE = {
     "objective": lambda **options: PrivateLogisticRegression(2.0, **options),
     "objective from a prior": lambda **options: PrivateLogisticRegression(2.0, prior=PRIOR, **options),
@@ -67,6 +86,8 @@ PURE = {
     "sums picked beside a model": lambda **options: PickedFit(PrivateSums(20.0, **options), PRIOR),
     "running sums": lambda **options: Streamed(20.0, delta=1e-6, updates=2, **options),
     "softmax steps": lambda **options: PrivateSoftmaxSteps(2.0, delta=1e-6, steps=6, **options),
+    "span chain": chain,
+    "span chain picked beside a model": lambda **options: chain(before=span_start(4, N_FEATURES), **options),
     "softmax steps from a prior": lambda **options: PrivateSoftmaxSteps(2.0, steps=5, prior=PRIOR, **options),
     "softmax steps about no mean": lambda **options: PrivateSoftmaxSteps(2.0, steps=5, center_share=0.0, **options),
 }
@@ -292,7 +313,7 @@ def test_sums_without_noise_are_found(fault):
 def test_a_pick_by_counts_without_noise_is_found(monkeypatch):
     exact = lambda right, event, *, rng: (right[1:] - right[0]).astype(float)  # noqa: E731
     monkeypatch.setattr(pick_mechanism, "release_counts", exact)
-    monkeypatch.setattr(pick, "bar_of", lambda event: 1e-3)
+    monkeypatch.setattr(pick, "bar_of", lambda event, **_deviations: 1e-3)
     before = LinearModel(-PRIOR.coef, np.zeros(3), PRIOR.classes, "softmax")
     assert not is_pure(lambda: PickedFit(PrivateSums(20.0, classes=[0, 1, 2], random_state=3), before))
 
@@ -444,7 +465,8 @@ def test_a_transcript_that_was_changed_is_refused():
 def charged_as_released(name):
     fitted = PURE[name](classes=[0, 1, 2], random_state=3)
     priced = fitted if hasattr(fitted, "event_for") else fitted.estimator
-    return charged(fitted.fit(*records(60, 1)).transcript_, priced.event_for(4))
+    event = priced.event_for() if isinstance(priced, PrivateSpanCrf) else priced.event_for(4)
+    return charged(fitted.fit(*records(60, 1)).transcript_, event)
 
 
 @pytest.mark.parametrize("name", PURE)
@@ -462,6 +484,17 @@ def test_answers_are_held_against_the_event_that_was_charged(name):
             answers = [*transcript.answers[:place], other, *transcript.answers[place + 1 :]]
             with pytest.raises(NotGenuine):
                 refuse_uncharged(replace(transcript, answers=answers), privacy)
+
+
+def test_a_draw_with_more_weight_on_the_counts_than_was_charged_is_refused():
+    fitted = PickedFit(PrivateLogisticRegression(2.0, classes=[0, 1, 2], random_state=3), PRIOR)
+    event = fitted.event_for(4)
+    transcript, privacy = charged(fitted.fit(*records(60, 1)).transcript_, event)
+    refuse_uncharged(transcript, privacy)
+    *others, (query, sensitivity, scale, answer) = transcript.answers
+    assert (query, event.noise) == ("right_answers", "exponential")
+    with pytest.raises(NotGenuine, match="less noise"):
+        refuse_uncharged(replace(transcript, answers=[*others, (query, sensitivity, 1.01 * scale, answer)]), privacy)
 
 
 @pytest.mark.parametrize("name", [name for name in PURE if name != "running sums"])

@@ -9,6 +9,7 @@ from dpal.recompute.transcript import Transcript
 from learner.estimators import running_sums
 from learner.estimators.choice import Shape
 from learner.estimators.running_sums import OfRunningSums, RunningSums
+from learner.estimators.streaming import AnsweredBatch
 from privacy.mechanisms.randomness import SecureRandom
 
 CLASSES = list(range(10))
@@ -89,6 +90,15 @@ def test_fit_takes_batches_in_their_order(digits):
     fitted = RunningSums(2.0, delta=5e-6, classes=CLASSES, updates=8, random_state=1).fit(rows[:100], labels[:100])
     assert fitted.updates_ == 2
     assert fitted.privacy_event_ == fitted.event_for(64)
+
+
+def test_batches_that_come_together_are_learned_each_with_its_own_epoch(digits):
+    rows, labels = digits
+    shape = {"delta": 1e-6, "classes": CLASSES, "updates": 3, "random_state": 1}
+    one_by_one = walked(RunningSums(1.0, **shape).start(64), rows, labels, until=250)
+    answered = [AnsweredBatch(rows[at : at + 50], labels[at : at + 50], 50) for at in range(0, 250, 50)]
+    together = RunningSums(1.0, **shape).start(64).learn_batches(answered, new=5)
+    assert (together.coef_ == one_by_one.coef_).all()
 
 
 def test_two_classes_have_one_vector(digits):

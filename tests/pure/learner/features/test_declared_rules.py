@@ -21,7 +21,7 @@ KINDS = {"text": HashingTextFeaturizer, "table": TabularFeaturizer, "image": Ima
 def test_each_kind_of_records_has_a_featuriser(kind):
     found = DeclaredRules().featurizer(SHAPES[kind])
     assert type(found) is KINDS[kind]
-    assert found.dimension == (1 if kind == "table" else 64)
+    assert found.dimension == {"text": 64, "table": 1, "image": 64 + 16}[kind]
 
 
 def test_what_is_planned_reads_texts_by_the_encoder_and_the_rest_by_declared_rules():

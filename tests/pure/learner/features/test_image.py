@@ -73,6 +73,29 @@ def test_an_even_surface_keeps_its_hue_and_none_of_its_brightness():
     np.testing.assert_allclose(featurizer.transform(images + np.uint8(90)), [even, red, blue], atol=1e-6)
 
 
+def test_edges_are_counted_by_direction_and_cell_however_bright_the_picture():
+    images = np.zeros((2, 8, 8), dtype=np.uint8)
+    images[0, :4, 2:] = images[1, 2:, :4] = 200  # one edge upright at the top left, one level at the bottom left
+    featurizer = ImageFeaturizer(8, 8, pooled=(4, 4), centered=True, edges=(2, 2))
+    rows = featurizer.transform(images)
+    assert rows.shape == (2, featurizer.dimension) == (2, 16 + 16)
+    counted = rows[:, 16:].reshape(2, 4, 2, 2)
+    assert np.unravel_index(counted[0].argmax(), (4, 2, 2)) == (0, 0, 0)
+    assert np.unravel_index(counted[1].argmax(), (4, 2, 2)) == (1, 0, 0)
+    np.testing.assert_allclose(featurizer.transform(images // 2 + np.uint8(20)), rows, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    turned = featurizer.transform(np.rot90(images, axes=(1, 2)))[:, 16:].reshape(2, 4, 2, 2)
+    np.testing.assert_allclose(turned[:, 1], np.rot90(counted[:, 0], axes=(1, 2)), atol=1e-6)
+    assert not featurizer.transform(np.full((1, 8, 8), 90, dtype=np.uint8)).any()
+    assert ImageFeaturizer.from_parameters(featurizer.parameters()).version == featurizer.version
+
+
+@pytest.mark.parametrize("parameters", [{"projection": (5, 0)}, {"row_scaling": "bounded"}, {"edges": (9, 2)}])
+def test_edges_need_unit_rows_of_pixels(parameters):
+    with pytest.raises(ValueError, match="edges"):
+        ImageFeaturizer(8, 8, **{"edges": (2, 2), **parameters})
+
+
 @pytest.mark.parametrize(("hues", "shape"), [((1, 1), (1, 3, 3)), (None, (1, 3, 3, 3)), ((1, 1), (1, 3, 3, 4))])
 def test_grey_is_no_colour_and_colour_no_grey(hues, shape):
     with pytest.raises(ValueError, match="images as uint8"):

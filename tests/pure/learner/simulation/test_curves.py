@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from learner.simulation.curves import simulated
+from learner.linear_model import LinearModel
+from learner.simulation.curves import PublicRows, simulated
 from learner.simulation.setup import Setup, Training
 from privacy.accounting.events import RandomizedAnswersEvent
 
@@ -57,6 +58,26 @@ def test_every_selection_can_be_simulated(selection: str, parameters: dict[str, 
     assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [60, 120]
 
 
+def public_rows(n_classes: int = 8) -> PublicRows:
+    """Rows that a model of the words takes for the right class, four of each."""
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(n_classes), 4)
+    X = (0.9 * np.eye(16)[y] + rng.normal(scale=0.05, size=(len(y), 16))).astype(np.float32)
+    words = LinearModel(4 * np.eye(n_classes, 16), np.zeros(n_classes), tuple(map(str, range(n_classes))), "softmax")
+    return PublicRows(X, y, words, words, has_examples=True, picks=True)
+
+
+@pytest.mark.parametrize(
+    "setup", [replace(SECRET, records=30), replace(OPEN, labels_per_release=8)], ids=["secret", "open"]
+)
+def test_a_simulated_release_starts_from_the_words(setup: Setup) -> None:
+    setup = replace(setup, estimator="planned", n_classes=8, declared={"training_delta": 1e-6})
+    public = public_rows()
+    begun = simulated(setup, public, seeds=2)
+    assert min(point.low for point in begun) == 1.0
+    assert simulated(setup, replace(public, start=None), seeds=2)[0].mean < 0.7
+
+
 STREAM = replace(
     OPEN,
     estimator="running_sums",
@@ -78,6 +99,12 @@ CROWD = replace(
     round_size=30,
     releases=2,
 )
+
+
+def test_a_simulated_crowd_starts_from_the_words() -> None:
+    answers = RandomizedAnswersEvent(epsilon=4.0, n_classes=8).to_json()
+    setup = replace(CROWD, n_classes=8, answers=answers, records=30, labels_per_release=8, round_size=8)
+    assert min(point.mean for point in simulated(setup, public_rows(), seeds=2)) > 0.9
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_crowd_is_asked_by_what_is_chosen():
     [
         ({"label_randomizer": "not_secret"}, "label_randomizer: only answers that are randomised"),
         ({"label_randomizer": ""}, "label_randomizer must be chosen"),
-        ({"selection": "secret_sample"}, "selection: A crowd sees what is asked"),
+        ({"selection": "secret_sample"}, "selection: A crowd sees the questions"),
         ({"selection": "uncertainty", "repeat_votes": "true", "randomizations": "2"}, "repeat_votes: no question"),
         ({"estimator": "logistic"}, "unknown settings estimator"),
     ],

@@ -57,12 +57,15 @@ def test_batches_learn_and_more_answers_are_better():
 @pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])
 @pytest.mark.parametrize("rare", [None, 0])
 def test_no_preset_is_below_a_constant(preset, rare):
-    """Ten digits, and a zero against all others, who are nine of ten; seeded, mean of two runs."""
+    """Ten digits, and a zero against all others, who are nine of ten; seeded.
+
+    Of the rare zero a run's accuracy has a standard deviation of .05, so that two runs do not tell .92 from .90.
+    """
     X, y = load_digits(return_X_y=True)
     labels = (y if rare is None else y == rare).astype(np.int64)
     classes = tuple("0123456789") if rare is None else ("another", "zero")
     values = {"labels": labels[:1200], "test_labels": labels[1200:], "rows": X[:1200], "test_rows": X[1200:]}
-    values |= {"classes": classes, "label_counts": (500, 1200)}
+    values |= {"classes": classes, "label_counts": (500, 1200), "seeds": 2 if rare is None else 24}
     points = simulate_stream(preset)(rows_of_two_digits(**values)).points
     assert all(point.beats_constant for point in points)
 
@@ -114,7 +117,7 @@ def test_names_of_several_classes_start_running_sums(preset):
         ({"window_length": "many"}, "window_length must be of type int"),
         ({"drop_unselected": "perhaps"}, "drop_unselected must be of type bool"),
         ({"training_epsilon": "5"}, "pays once"),
-        ({"estimator": "logistic"}, "pay once"),
+        ({"estimator": "logistic"}, "reads all labels again"),
     ],
 )
 def test_settings_that_are_not_a_stream_are_refused_by_name(settings, said):

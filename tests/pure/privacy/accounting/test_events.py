@@ -72,6 +72,7 @@ EXAMPLES = [
     ev.GradientStepsEvent(40, 129, 77, 1.05, 0.3, 4.0, 20.0, delta=1e-6),
     ev.GradientStepsEvent(1, 5, 3, 1.0, 0.5, 4.0, 20.0),
     ev.CenteredStepsEvent(40, 129, 77, 1.05, 0.3, 4.0, 20.0, delta=1e-6, center_sigma=15.0),
+    ev.SpanStepsEvent(40, 851, 11, 1.0, 0.5, 4.0, 20.0, delta=1e-6),
     ev.SumsEvent(65, 77, 1.05, 12.0, 2.5, delta=1e-6),
     ev.SumsEvent(65, 77, 1.05, 0.0, 2.5, labels_per_record=3),
     ev.RunningSumsEvent(ev.SumsEvent(9, 3, 1.05, 40.0, 9.0, delta=1e-6), 64, (38640, 62685), (16181, 16672)),
@@ -79,6 +80,7 @@ EXAMPLES = [
     ev.LabelTrainingEvent(TILT, "logistic"),
     ev.LabelTrainingEvent(ev.OutputPerturbationEvent(10.0, 0.3, 5, 1e-6, n_models=3), "logistic"),
     ev.LabelTrainingEvent(ev.MinibatchSgdEvent(2.0, 5)),
+    ev.LabelTrainingEvent(ev.PickedFitEvent(TILT, 5, 0.1, "exponential"), "logistic"),
     ev.PeopleEvent(ev.GaussianEvent(1.0, 9.0), "contributor", 3, "project:a:pool", 7),
     ev.PeopleEvent(ev.KAnonymityGateEvent(60, 0.2, 0.1, "contributor", 5), "contributor", 1, "project:a:pool", 2),
     ev.PickedFitEvent(ev.CenteredStepsEvent(40, 9, 7, 1.05, 0.3, 4.0, 20.0, center_sigma=15.0), 5, 12.0, delta=1e-6),
@@ -593,6 +595,7 @@ def test_only_gaussian_noise_has_a_gaussian_ratio(event):
         "running_sums",
         "gradient_steps",
         "centered_gradient_steps",
+        "span_steps",
         "mutual_information_ogd",
         "bandit_ogd",
     )

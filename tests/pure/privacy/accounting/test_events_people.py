@@ -68,9 +68,9 @@ def test_a_person_of_a_gate_is_the_gates_contributor():
 @pytest.mark.parametrize(
     ("event", "unit", "number", "rule"),
     [
-        (GATE, "contributor", 2, "protects all records of one person"),
-        (GATE, "record", 1, "belongs to a population of contributors"),
-        (ev.RandomizedAnswersEvent(2.0, 18), "contributor", 1, "says nothing about the people"),
+        (GATE, "contributor", 2, "records per person must be 1"),
+        (GATE, "record", 1, "only a population of contributors"),
+        (ev.RandomizedAnswersEvent(2.0, 18), "contributor", 1, "cannot join a population"),
         (ev.GaussianEvent(1.0, 9.0), "contributor", 0, "records_per_person must be an integer >= 1"),
         (ev.GaussianEvent(1.0, 9.0), "contributor", 10_001, "records_per_person must be <= 10000"),
         (ev.GaussianEvent(1.0, 9.0), "answer", 1, "unit must be one of"),
@@ -87,7 +87,7 @@ def test_gaussian_noise_beside_a_delta_has_no_group():
     if math.isfinite(event.cost().epsilon):
         assert people(event, 2).cost().delta > event.cost().delta
     else:
-        with pytest.raises(NoProof, match="no group privacy"):
+        with pytest.raises(NoProof, match="group privacy"):
             people(event, 2).cost()
     assert people(event, 1).cost() == event.cost()
 

@@ -37,7 +37,7 @@ def test_where_the_rows_lie_changes_no_price(inner, adjacency):
 def test_a_population_groups_it_by_its_unit():
     event = GateOfSnapshotEvent(GATES[1], SNAPSHOT)
     assert PeopleEvent(event, "contributor", 1, "project:a:pool", 2).cost() == event.cost()
-    with pytest.raises(ValueError, match="protects all records of one person"):
+    with pytest.raises(ValueError, match="records per person must be 1"):
         PeopleEvent(event, "contributor", 2, "project:a:pool", 2)
 
 

@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting.composition import gaussian_epsilon
-from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
+from privacy.accounting.steps import (
+    CenteredStepsEvent,
+    GradientStepsEvent,
+    SpanStepsEvent,
+    gradient_steps_event,
+    span_steps_event,
+)
 
 
 @settings(max_examples=50, deadline=None)
@@ -118,3 +124,17 @@ def test_a_replaced_row_moves_the_count_as_well(center):
     loud = replace(event, sigma=0.5, count_sigma=500.0)
     steps = 2 * math.sqrt(4) * 0.3 / 0.5
     assert loud.gaussian_mu(adjacency="replace") == pytest.approx(math.hypot(steps, 2 / 15 if center else 0))
+
+
+@pytest.mark.parametrize(("adjacency", "times"), [("null", 1), ("add_remove", 1), ("replace", 2)])
+def test_a_text_moves_each_step_by_its_clip(adjacency, times):
+    from dp_accounting.pld import privacy_loss_distribution  # noqa: PLC0415  # slow import
+
+    event = span_steps_event(2.0, 1e-6, steps=40, dimension=851, n_tags=11, clip=0.5, adjacency=adjacency)
+    whole = privacy_loss_distribution.from_gaussian_mechanism(event.sigma / (times * 0.5)).self_compose(40)
+    if times == 1:
+        whole = whole.compose(privacy_loss_distribution.from_gaussian_mechanism(event.count_sigma))
+    assert whole.get_epsilon_for_delta(1e-6) == pytest.approx(2.0, rel=2e-2)
+    assert 1.999 < event.cost(adjacency=adjacency).epsilon <= 2.0
+    with pytest.raises(ValueError, match="norm_bound"):
+        SpanStepsEvent(40, 851, 11, 2.0, 0.5, 4.0, 20.0)

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -76,9 +77,45 @@ def test_a_minimiser_moves_as_far_for_another_answer_as_for_none():
         assert ev.LabelTrainingEvent(trained, "logistic").cost(adjacency="replace") == trained.cost()
 
 
+def log_masses(counts, scale):
+    weights = scale * (counts - counts.max())
+    return weights - np.log(np.exp(weights).sum())
+
+
+def worst_loss_of_a_pick(scale, candidates):
+    """Return the largest loss of a draw between all counts that differ in the label of one row of three."""
+    worst = 0.0
+    others = np.array(list(itertools.product((0, 2), repeat=candidates)))
+    for before, after in itertools.product(itertools.product((0, 1), repeat=candidates), repeat=2):
+        losses = [log_masses(each + before, scale) - log_masses(each + after, scale) for each in others]
+        worst = max(worst, float(np.abs(losses).max()))
+    return worst
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.2, 3.0])
+def test_a_pick_pays_for_both_labels_of_an_answer_that_is_replaced(scale):
+    """The planted twin prices the draw as for a row left out, and loses more than that."""
+    trained = PrivateLogisticRegression(1.0, 2.0, classes=[0, 1, 2]).event_for(5)
+    picked = ev.PickedFitEvent(trained, 4, scale, "exponential")
+    charged, alone = (
+        ev.LabelTrainingEvent(each, "logistic").cost(adjacency="replace").epsilon for each in (picked, trained)
+    )
+    found = worst_loss_of_a_pick(scale, 4)
+    assert alone == trained.cost(adjacency="null").epsilon
+    twin = picked.cost(adjacency="null").epsilon - alone
+    assert 1.4 * twin < found <= charged - alone + 1e-9
+
+
+def test_another_loss_pays_for_two_steps_and_the_pick():
+    huber = PrivateHuberSVM(2.0, 50.0, smoothing=0.125, classes=[0, 1]).event_for(3)
+    picked = ev.PickedFitEvent(huber, 5, 0.1, "exponential")
+    assert ev.LabelTrainingEvent(picked).cost(adjacency="replace") == picked.cost(adjacency="replace")
+
+
 def test_what_is_not_the_logistic_loss_cannot_say_so():
     huber = PrivateHuberSVM(1.0, 1.0, smoothing=0.5, classes=[0, 1]).event_for(3)
-    for inner in (huber, ev.MinibatchSgdEvent(2.0, 5), ev.GaussianEvent(1.0, 2.0)):
+    picked = ev.PickedFitEvent(huber, 5, 0.1, "exponential")
+    for inner in (huber, picked, ev.MinibatchSgdEvent(2.0, 5), ev.GaussianEvent(1.0, 2.0)):
         with pytest.raises(ValueError, match="no training with the logistic loss"):
             ev.LabelTrainingEvent(inner, "logistic")
     with pytest.raises(ValueError, match="cannot be charged for one answer"):

@@ -168,9 +168,10 @@ def test_what_continues_no_series_is_refused():
     for parent, said in ((other, "of the same series"), (second, "count every release"), (None, "must name the entry")):
         with pytest.raises(ValueError, match=said):
             second.check_parent(parent)
-    again = SecretBlockEvent(series, INNER, 2, (1, 0, 0, 0))
-    with pytest.raises(ValueError, match="count every release"):
-        again.check_parent(second)
+    # More releases than there were make the next one cheaper, fewer leave one unpaid.
+    for attempts, parent in (((1, 0, 0, 0), second), ((6, 0, 0, 0), first), ((1, 0, 0, 1), first)):
+        with pytest.raises(ValueError, match="count every release"):
+            SecretBlockEvent(series, INNER, 2, attempts).check_parent(parent)
     for inner in (MinibatchSgdEvent(0.9, 3), GaussianEvent(1.0, 9.0, delta=1e-6)):
         with pytest.raises(ValueError, match="was given epsilon 1 and delta 0"):
             SecretBlockEvent(series, inner, 1, (0,) * 4)

@@ -17,6 +17,7 @@ from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.span_crf import PrivateSpanCrf
 from learner.estimators.sums import PrivateSums
 from learner.papers.ghassemi_curves import PrivateHuberSVM
 from learner.releases import canaries as canary_room
@@ -76,7 +77,20 @@ def quieter(estimator, factor=0.5):
             event = super()._event(n_features, n_classes)
             return replace(event, sigma=factor * event.sigma, count_sigma=factor * event.count_sigma)
 
-    twins = {summing: QuieterSums, PrivateSoftmaxSteps: QuieterSteps, RunningSums: QuieterRunningSums}
+    class QuieterSpans(PrivateSpanCrf):
+        def event_for(self, n_features=None):
+            return PrivateSpanCrf._steps_event(self, self.epsilon, self.delta)
+
+        def _steps_event(self, *given, **options):
+            event = super()._steps_event(*given, **options)
+            return replace(event, sigma=factor * event.sigma, count_sigma=factor * event.count_sigma)
+
+    twins = {
+        PrivateSpanCrf: QuieterSpans,
+        summing: QuieterSums,
+        PrivateSoftmaxSteps: QuieterSteps,
+        RunningSums: QuieterRunningSums,
+    }
     quieter_class = twins.get(parent, Quieter)
     quieter_class.__init__ = parent.__init__
     return quieter_class(**estimator.get_params())
@@ -98,6 +112,7 @@ ESTIMATORS = {
     "class sums alone": PrivateSums(0.1, moment_share=0.0, classes=[0, 1, 2]),
     "softmax steps": PrivateSoftmaxSteps(1.0, classes=[0, 1, 2]),
     "running sums": RunningSums(1.0, classes=[0, 1, 2]),
+    "spans": PrivateSpanCrf(1.0, types=["name", "day"]),
 }
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from learner.estimators import abstaining
 from privacy.accounting.events import ClassCountsEvent, SecretBlockEvent, SecretSeriesEvent
 from privacy.accounting.shares import class_counts_event
 from privacy.evidence import epsilon_lower_bound, one_by_one
@@ -75,3 +76,21 @@ def test_noise_of_counts(factor, accepted):
     mean = 2 * p / (1 - p**2)
     deviation = math.sqrt(2 * p / (1 - p) ** 2 - mean**2)
     assert (abs(sizes.mean() - mean) < 4.2 * deviation / math.sqrt(draws)) == accepted
+
+
+@pytest.mark.parametrize(("readings", "sound"), [(1, True), (2, False)])
+def test_outcomes_of_one_release(readings, sound):
+    """Counts that choose a threshold; the broken twin counts a record in its bin and in every one below."""
+    event = class_counts_event(1.0, cells=abstaining.SAMPLE_CELLS, counted=1)
+    one = abstaining.outcome_cells(np.array([3]), np.array([False]), np.array([5, 4, 3, 2, 1, 0]))
+
+    def counted(cells, rng):
+        places = [cells + 2 * step for step in range(readings)]
+        noisy = answer(np.concatenate(places, axis=1), replace(event, counted=readings), rng)
+        return float(sum(np.clip(noisy[one[0, 0] + 2 * step], 0, 1) for step in range(readings)))
+
+    found = epsilon_lower_bound(
+        one_by_one(counted), one, one[:0], trials=TRIALS, confidence=0.9999, rng=SimulationRandom(20_261_131)
+    )
+    part = found / event.cost().epsilon
+    assert (0.5 < part <= 1) if sound else part > 1

@@ -1,5 +1,6 @@
 """Example texts from the button to the words of a project. What the model is sent is the same whatever the records."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -14,6 +15,8 @@ from addons.language_models import drafting
 from addons.language_models.models import LONGEST_DRAFTING, WordsDraft
 from annotation.data.services import datasets
 from annotation.models import Project, Record
+from dpal.features.sentences import MULTILINGUAL, PACKAGES
+from learner.features.encoder import MultilingualEncoder
 from learner.pools.configuration import words_about_classes
 from learner.releases.services.described import described_release
 from tests import learning
@@ -182,10 +185,34 @@ def test_examples_come_from_the_public_file_or_from_a_table(client):
     assert score.examples == 20
 
 
-def test_texts_of_a_language_that_the_encoder_does_not_know_are_told(client):
-    german = SimpleUploadedFile("pool.csv", b"text\n" + b"das ist nicht der Zug und ich warte\n" * 9)
-    address = client.post(reverse("annotation:new_project"), {"pool": german})["Location"]
-    assert 'id="other-language"' in client.get(address).content.decode()
-    english = SimpleUploadedFile("pool.csv", b"text\n" + b"this is not the train and I wait for you\n" * 9)
-    address = client.post(reverse("annotation:new_project"), {"pool": english})["Location"]
-    assert 'id="other-language"' not in client.get(address).content.decode()
+def opening_of(client, sentence, **files):
+    files["pool"] = SimpleUploadedFile("pool.csv", f"text\n{sentence}\n".encode() * 9)
+    page = client.get(client.post(reverse("annotation:new_project"), files)["Location"])
+    note = page.content.decode().partition('id="other-language"')[2].partition("</p>")[0]
+    return page.context["form"].data["features"], " ".join(note.split())
+
+
+GERMAN = "das ist nicht der Zug und ich warte"
+
+
+@pytest.mark.skipif(bool(MultilingualEncoder.missing()), reason=MultilingualEncoder.missing())
+def test_texts_are_read_by_the_encoder_that_knows_their_language(client):
+    features, note = opening_of(client, GERMAN)
+    assert features == "multilingual"
+    assert "Language: German. The text encoder, chosen under Advanced, knows it." in note
+    spans = [{"text": GERMAN, "spans": [{"start": 16, "end": 23, "label": "thing"}]}] * 9
+    public = SimpleUploadedFile("public.jsonl", "\n".join(map(json.dumps, spans)).encode())
+    features, note = opening_of(client, GERMAN, public=public)
+    assert features != "multilingual"
+    assert "knows English only" in note
+
+
+def test_a_language_that_the_encoder_does_not_know_is_told(client, monkeypatch):
+    monkeypatch.setitem(PACKAGES, MULTILINGUAL, "not_installed")
+    features, note = opening_of(client, GERMAN)
+    assert features != "multilingual"
+    assert "knows English only" in note
+    assert "The extra multilingual, which this site lacks, has one that knows it: docs/operations.md." in note
+    features, note = opening_of(client, "this is not the train and I wait for you")
+    assert features != "multilingual"
+    assert note == ""

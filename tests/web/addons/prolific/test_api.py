@@ -30,7 +30,7 @@ def test_a_manager_reads_where_studies_stand(server, published, crowd, manager, 
     assert (found["state"], found["places"], found["places_taken"], found["approved"]) == ("ACTIVE", 4, 1, 0)
     assert (found["pay_per_place"], found["pay_per_hour"]) == ("2.00", "20.00")
     assert (found["cost_so_far"], found["promised_at_most"]) == ("0.00", "12.00")
-    assert found["fault"] == "Prolific has a fault of its own (HTTP 500)."
+    assert found["fault"] == "Prolific failed (HTTP 500)."
     assert found["fault_as_code"]["parameters"] == {"status": 500}
 
 
@@ -117,7 +117,7 @@ def test_a_bonus_is_given_to_whom_it_names_and_to_nobody_twice(server, published
     assert not BonusSheet.objects.exists()
     elsewhere = {"participation": 10**6, "decision": "return", "message": "it is not done"}
     refused = program.post(f"/{published.pk}/decisions", elsewhere)
-    assert "does not wait for a decision" in refused.json()["detail"]
+    assert "This participation has already been decided" in refused.json()["detail"]
 
 
 UNCONNECTED = {"is_connected": False, "fee_percent": None, "currency": "", "fault": "", "fault_as_code": None}

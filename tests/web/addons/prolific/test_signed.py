@@ -71,24 +71,30 @@ def test_what_is_signed_need_not_stand_in_the_address_again(server, address, aud
 OTHER = SENT | {"STUDY_ID": "study2"}
 REFUSED = {
     "no token": (lambda *_: "", "did not sign this address"),
-    "a forged id": (lambda server, site: server.sign(SENT | {"PROLIFIC_PID": "b" * 24}, site), "does not say what"),
-    "another study's": (lambda server, site: server.sign(OTHER, site), "does not say what"),
-    "another session's": (lambda server, site: server.sign(SENT | {"SESSION_ID": "s2"}, site), "does not say what"),
-    "a forged signature": (lambda server, site: server.sign(SENT, site, key="a forger's"), "not signed by a key"),
+    "a forged id": (lambda server, site: server.sign(SENT | {"PROLIFIC_PID": "b" * 24}, site), "did not sign"),
+    "another study's": (lambda server, site: server.sign(OTHER, site), "did not sign"),
+    "another session's": (lambda server, site: server.sign(SENT | {"SESSION_ID": "s2"}, site), "did not sign"),
+    "a forged signature": (lambda server, site: server.sign(SENT, site, key="a forger's"), "did not sign"),
     "no signature": (
         lambda _server, site: jwt.encode({"aud": site, "prolific": SENT}, None, algorithm="none"),
-        "not signed by a key",
+        "did not sign",
     ),
     "a shared secret": (
         lambda _server, site: jwt.encode({"aud": site}, "s" * 32, algorithm="HS256", headers={"kid": "first"}),
-        "not signed by a key",
+        "did not sign",
     ),
-    "over": (lambda server, site: server.sign(SENT, site, exp=int(time.time()) - 120), "no longer, or not yet"),
-    "not yet": (lambda server, site: server.sign(SENT, site, iat=int(time.time()) + 120), "no longer, or not yet"),
-    "for ever": (lambda server, site: server.sign(SENT, site, exp=None), "cannot be read"),
+    "over": (
+        lambda server, site: server.sign(SENT, site, exp=int(time.time()) - 120),
+        "has expired",
+    ),
+    "not yet": (
+        lambda server, site: server.sign(SENT, site, iat=int(time.time()) + 120),
+        "has expired",
+    ),
+    "for ever": (lambda server, site: server.sign(SENT, site, exp=None), "did not sign"),
     "another site's": (lambda server, _site: server.sign(SENT, "https://tool.example.org"), "another site"),
-    "without ids": (lambda server, site: server.sign(SENT, site, prolific="all"), "cannot be read"),
-    "no token at all": (lambda *_: "a.b.c", "cannot be read"),
+    "without ids": (lambda server, site: server.sign(SENT, site, prolific="all"), "did not sign"),
+    "no token at all": (lambda *_: "a.b.c", "did not sign"),
 }
 
 
@@ -109,7 +115,7 @@ def test_a_key_nobody_has_is_no_key(server, address, audience):
     token = server.sign(SENT, audience)
     looked, _pressed, page = begin(address, SENT | {TOKEN: token})
     assert looked == 403
-    assert "not signed by a key" in page
+    assert "did not sign" in page
     assert not PlatformKeys.objects.get().is_wanted
 
 
@@ -164,7 +170,7 @@ def test_a_signature_is_asked_for_where_there_is_one(server, crowd, manager, set
     with pytest.raises(InvalidConfiguration, match="Only Prolific signs"):
         make_link(crowd, manager, platform="mturk")
     made = client.post(reverse("annotation:crowd_links", args=[crowd.slug]), form | {"platform": "prolific"})
-    assert "Only who Prolific signs for gets in." in made.content.decode()
+    assert "Only who Prolific signs for" in made.content.decode()
     with pytest.raises(IntegrityError, match="annotation_crowdlink_signed"), transaction.atomic():
         CrowdLink.objects.update(platform="mturk")
     settings.PROLIFIC_URL = ""

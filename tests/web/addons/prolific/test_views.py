@@ -40,7 +40,7 @@ def test_a_token_is_stored_and_shown_nowhere(server, crowd, client, caplog):
     assert "A token is stored. Fee: 42.80 percent." in page
     assert wrong.status_code == 422
     log = client.get(reverse("annotation:log", args=[crowd.slug])).content.decode()
-    assert "Connected the project to Prolific" in log
+    assert "Connected or disconnected Prolific" in log
     for shown in (page, wrong.content.decode(), log, caplog.text):
         assert TOKEN not in shown
     configuration = client.get(reverse("annotation:configuration_file", args=[crowd.slug])).content.decode()
@@ -75,7 +75,7 @@ def test_a_study_is_opened_published_and_followed(server, crowd, client, manager
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        ({"places": 34}, "places", "costs more than the 100.00"),
+        ({"places": 34}, "places", "exceeds the 100.00"),
         ({"reward": "1.005"}, "reward", "decimal"),
         ({"reward": "0"}, "reward", "0.01"),
         ({"minutes": 0}, "minutes", "greater than or equal to 1"),
@@ -103,7 +103,7 @@ def test_a_rejection_and_a_return_are_told(server, published, client):
     client.post(at("judge_submission", published), values | {"submission": second.pk, "kind": "RETURN"})
     assert set(CrowdVerdict.objects.values_list("kind", flat=True)) == {"REJECT", "RETURN"}
     foreign = client.post(at("judge_submission", published), values | {"submission": first.pk})
-    assert "does not wait" in str(foreign.context["verdict_form"].errors)
+    assert "already been decided" in str(foreign.context["verdict_form"].errors)
 
 
 def test_an_unclear_sheet_is_settled_by_a_manager(server, published, client, manager):

@@ -42,7 +42,7 @@ def test_an_event_that_would_tell_a_secret_is_refused(manager):
     project = learning.open_secret(manager)
     refused = Program(manager, project)("POST", "webhooks", {"url": URL, "events": ["report"]})
     assert refused.status_code == 422
-    assert refused.json()["code"].startswith("Which questions are asked is secret in this project")
+    assert refused.json()["code"].startswith("Not with secret selection: messages")
 
 
 def test_messages_are_listed_and_sent_again(ask, project, sent_tasks):
@@ -119,7 +119,7 @@ def test_a_secret_event_cannot_be_added_later(manager):
     made, _secret = webhooks.add_webhook(project=project, url=URL, events=["round"])
     refused = Program(manager, project)("PATCH", f"webhooks/{made.pk}", {"events": ["report"]})
     assert refused.status_code == 422
-    assert refused.json()["code"].startswith("Which questions are asked is secret in this project")
+    assert refused.json()["code"].startswith("Not with secret selection: messages")
 
 
 def test_a_secret_is_replaced_and_shown_once(ask, project):

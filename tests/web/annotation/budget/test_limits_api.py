@@ -56,17 +56,17 @@ def test_a_higher_limit_waits_for_the_second_manager(ask, project, manager, seco
     )
     refused = ask("POST", f"ledger/limits/{row['request']}", {"decision": "approve"})
     assert refused.status_code == 409
-    assert refused.json()["code"] == "Another manager has to approve this; you asked for it."
+    assert refused.json()["code"] == "Another manager must approve your request."
     again = ask("POST", "ledger/limits", HIGHER)
     assert again.status_code == 409
-    assert "asked for already" in again.json()["code"]
+    assert "already waits" in again.json()["code"]
     agreed = Program(second, project)("POST", f"ledger/limits/{row['request']}", {"decision": "approve"})
     assert (agreed.json()["state"], agreed.json()["decided_by"]) == ("approved", "second")
     assert limit_of(project) == 25.0
     assert ask("GET", "ledger/entries").json()[-1]["approved_by"] == "second"
     late = ask("POST", f"ledger/limits/{row['request']}", {"decision": "refuse"})
     assert late.status_code == 409
-    assert "decided on, withdrawn, or has expired" in late.json()["code"]
+    assert "This request was decided, withdrawn or" in late.json()["code"]
     assert Action.objects.get(route="api:decide_limit").target == {"request_id": row["request"]}
 
 

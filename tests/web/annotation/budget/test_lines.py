@@ -77,11 +77,11 @@ def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project:
     running = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4(), subject="start")
     ledger.change_account_limits(account=account, epsilon_limit=120.0, delta_limit=0.0, actor=manager, reason="agreed")
     found = [(line.what, line.reason, line.who, line.descends_from, line.state) for line in lines_of(manager, project)]
-    screen = "a coin for each record, of rate 0.6 or 0.4"
+    screen = "one coin per record, rate 0.6 or 0.4"
     assert found == [
-        ("The limit was set to ε 120.000 and δ 0.", "agreed", "manager", None, "in force"),
+        ("Limit: ε 120.000, δ 0.", "agreed", "manager", None, "in force"),
         (
-            f"The first model was trained on private examples: {screen}.",
+            f"Private start: {screen}.",
             "",
             "by itself",
             None,
@@ -89,16 +89,16 @@ def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project:
         ),
         (f"Count the queue: {screen}.", "no pool was there", "bob", None, "given back, nothing was read"),
         (
-            f"The upload {upload.name} went through the gate: {screen}.",
+            f"Upload {upload.name}: {screen}.",
             "the worker died",
             "by itself",
             None,
             "spent without an output",
         ),
-        ("Version 2 of the model was trained: computed from paid outputs only.", "", "by itself", 2, "free"),
-        ("The questions of round 3 were chosen: 5 of 1,000 records by a noisy score.", "", "ada", None, "spent"),
+        ("Release 2: paid outputs only.", "", "by itself", 2, "free"),
+        ("Round 3: 5 of 1,000 records by a noisy score.", "", "ada", None, "spent"),
         (
-            "The account was opened with a limit of ε 100.000 and δ 1.0e-6.",
+            "Limit: ε 100.000, δ 1.0e-6.",
             "opened for a test",
             "test",
             None,
@@ -107,13 +107,13 @@ def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project:
     ]
     assert running.pk
     (free,) = (line for line in lines_of(manager, project) if line.descends_from)
-    assert free.ancestor.startswith("The questions of round 3 were chosen")
+    assert free.ancestor.startswith("Round 3")
 
 
 def test_what_runs_on_a_secret_sample_is_named(project: Project) -> None:
     inner = MinibatchSgdEvent(noise_scale=1.0, dimension=4)
     event = SecretSampleEvent(rate=0.25, inner=inner)
-    assert how_words(event.to_json()) == ("on a secret sample of rate at most 0.25; noisy updates from small batches")
+    assert how_words(event.to_json()) == "on a secret 0.25 sample; noisy mini-batches"
     assert how_words({"kind": "nobody knows"}) == ""
 
 

@@ -15,7 +15,7 @@ from annotation.work.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWH
 from annotation.work.services.tokens import Scope, create_token
 from dpal_site.api import api
 from tests.clients import browser_of
-from tests.factories import add_members, make_project, make_user
+from tests.factories import add_members, make_user
 from tests.permission_scene import named_patterns
 
 pytestmark = pytest.mark.django_db
@@ -35,19 +35,6 @@ def page_names():
     for entry in get_resolver().url_patterns:
         if isinstance(entry, URLResolver) and entry.namespace in SHOWING:
             yield from (f"{entry.namespace}:{pattern.name}" for pattern in entry.url_patterns)
-
-
-@pytest.fixture
-def project():
-    opened = make_project()
-    for actor, route, target in (
-        ("ann", "annotation:people", {}),
-        ("ben", "learner:retire", {"version": 3}),
-        ("=cmd()", "annotation:people", {}),
-        ("", "retention", {"records": 5}),
-    ):
-        Action.objects.create(project=opened, actor=actor, route=route, target=target)
-    return opened
 
 
 @pytest.fixture
@@ -91,17 +78,17 @@ def test_what_lies_outside_the_log_is_declared_with_a_reason() -> None:
 
 def test_a_sentence_names_the_numbers_in_the_readers_language() -> None:
     action = Action(route="learner:retire", target={"version": 3})
-    assert action_sentence(action) == "Retired a release (version 3)"
+    assert action_sentence(action) == "Release: retired (version 3)"
     with translation.override("de"):
-        assert action_sentence(action) == "Zog eine Freigabe zurück (Version 3)"
-    assert action_sentence(Action(route="admin:index")) == "Used admin:index"
+        assert action_sentence(action) == "Freigabe: zurückgezogen (Version 3)"
+    assert action_sentence(Action(route="admin:index")) == "admin:index"
 
 
 def test_the_filters_narrow_the_page_and_the_file(client, project) -> None:
     page = reverse("annotation:log", args=[project.slug])
     whole = client.get(page).content.decode()
-    assert "Retired a release (version 3)" in whole
-    assert "What was over its period was erased (records 5)" in whole
+    assert "Release: retired (version 3)" in whole
+    assert "Expired data: erased (records 5)" in whole
     assert ">ben</td>" not in client.get(page, {"actor": "ann"}).content.decode()
     assert [row[1] for row in rows(client, project, actor="ben")] == ["ben"]
     assert len(rows(client, project, route="annotation:people")) == 2
@@ -120,7 +107,7 @@ def test_routes_that_share_an_address_are_told_apart(client, project) -> None:
     body = {"username": make_user("new").get_username(), "role": Role.ANNOTATOR}
     assert program.post(members, body, content_type="application/json").status_code < 300
     (line,) = Action.objects.filter(pk__gt=before)
-    assert action_sentence(line) == "Gave somebody a role, or asked a second manager to agree, by REST"
+    assert action_sentence(line) == "Role: given or asked for (REST)"
     # Looking for the next question to review leaves no line, whatever else its address does.
     assert program.post(f"/api/v1/projects/{project.slug}/reviews").status_code == 204
     assert Action.objects.filter(pk__gt=before).count() == 1

@@ -3,24 +3,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotation.models.history import Action
-from tests.factories import make_manager, make_project
+from tests.factories import make_manager
 from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project():
-    opened = make_project()
-    for actor, route, target in (
-        ("ann", "annotation:people", {}),
-        ("ben", "learner:retire", {"version": 3}),
-        ("=cmd()", "annotation:people", {}),
-        ("", "retention", {"records": 5}),
-    ):
-        Action.objects.create(project=opened, actor=actor, route=route, target=target)
-    return opened
 
 
 def test_a_program_reads_the_same_lines_by_the_same_filters(project):
@@ -32,7 +18,7 @@ def test_a_program_reads_the_same_lines_by_the_same_filters(project):
         ("ben", "learner:retire"),
         ("ann", "annotation:people"),
     ]
-    assert (lines[2]["what"], lines[2]["target"]) == ("Retired a release (version 3)", {"version": 3})
+    assert (lines[2]["what"], lines[2]["target"]) == ("Release: retired (version 3)", {"version": 3})
     today = timezone.localdate()
     for chosen, found in (
         ({"who": "ann"}, [3]),

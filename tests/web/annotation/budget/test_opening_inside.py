@@ -18,7 +18,7 @@ from tests.openings import look, open_by, sent_by
 
 pytestmark = pytest.mark.django_db
 EXPERTS, CROWD = "pool-experts", "voice-crowd"
-OUTSIDE = "Outside any common limit"
+OUTSIDE = "No common limit: people with records"
 
 
 @pytest.fixture
@@ -72,18 +72,18 @@ def test_only_populations_that_fit_are_offered(owner, client, settings):
     assert "contributors" in form.unfitting["Notes"]
     page = look(client, CROWD, TASK).content.decode()
     assert "cannot join" in page
-    assert "belongs to a population of contributors" in page
+    assert "only a population of contributors" in page
     settings.PSEUDONYM_KEY = "another key of thirty-two characters, or more"
     form = membership_form(client, CROWD)
     assert offered(form) == [""]
-    assert "another key of pseudonyms" in form.unfitting["Patients"]
+    assert "uses another pseudonym key" in form.unfitting["Patients"]
 
 
 def test_a_wrong_unit_is_refused_with_its_rule_and_nothing_is_opened(owner, client):
     notes = opened(owner, "Notes", unit="record")
     refused = open_by(client, CROWD, TASK | {"population": notes.slug})
     assert refused.status_code == 422
-    assert "belongs to a population of contributors" in refused.content.decode()
+    assert "only a population of contributors" in refused.content.decode()
     assert nothing_opened()
 
 
@@ -91,7 +91,7 @@ def test_a_number_nobody_declared_and_a_population_of_others_are_refused(owner, 
     population, foreign = opened(owner), opened(make_user("somebody else"), "Foreign")
     refused = open_by(client, EXPERTS, TASK | {"population": population.slug, "records_per_person": ""})
     assert refused.status_code == 422
-    assert "how many records of one person" in refused.content.decode()
+    assert "declare the maximum number of records" in refused.content.decode()
     refused = open_by(client, EXPERTS, TASK | {"population": foreign.slug, "records_per_person": "1"})
     assert refused.context["membership"].errors.keys() == {"population"}
     assert "Foreign" not in refused.content.decode()
@@ -118,7 +118,7 @@ def test_the_random_project_beside_one_of_a_population_begins_inside(owner, clie
 
 def test_opening_and_joining_are_one_transaction(owner):
     population = opened(owner)
-    with pytest.raises(UnsoundCombination, match="nobody has said"):
+    with pytest.raises(UnsoundCombination, match="declare the maximum number"):
         opening.create_project(
             name="Notes",
             preset=EXPERTS,
@@ -142,7 +142,7 @@ def test_rest_opens_a_project_inside_a_population_or_not_at_all(owner):
 
     wrong = post(CROWD, population="notes", settings={"privacy_unit": "contributor"})
     assert wrong.status_code == 409
-    assert "belongs to a population of contributors" in wrong.json()["detail"]
+    assert "only a population of contributors" in wrong.json()["detail"]
     assert post(EXPERTS, population="patients").status_code == 409
     assert post(EXPERTS, population="foreign", records_per_person=1).status_code == 404
     assert post(EXPERTS, population="patients", records_per_person=0).status_code == 422

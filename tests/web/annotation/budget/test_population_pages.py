@@ -81,7 +81,7 @@ def test_the_walk_of_a_population(owner, second, project):
     decide = reverse("annotation:decide_population", args=[population.slug, wish.pk])
     assert mine.post(decide, {"decision": "approve"}).status_code == 409
     assert b"a third project" in page(hers, population).content
-    assert b"names both of you" in hers.post(decide, {"decision": "approve"}, follow=True).content
+    assert b"Saved." in hers.post(decide, {"decision": "approve"}, follow=True).content
     population.refresh_from_db()
     assert population.epsilon_limit_nano == 6 * 10**9
     third = make_user("third")
@@ -91,7 +91,7 @@ def test_the_walk_of_a_population(owner, second, project):
     assert page(browser_of(third), population).status_code == 200
     assert b"Patients" in browser_of(third).get(reverse("annotation:populations")).content
     budget = mine.get(reverse("annotation:budget", args=["notes"])).content.decode()
-    assert "In the population Patients: " in budget
+    assert "Population Patients: " in budget
 
 
 def test_nobody_else_sees_a_population(population, project):

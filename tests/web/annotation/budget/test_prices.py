@@ -36,6 +36,7 @@ ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in r
 FREE = """
     annotation:add_checks annotation:change_limit annotation:change_questions annotation:comment
     annotation:classes api:add_class annotation:exports api:start_export
+    annotation:rename_class api:rename_class
     annotation:merge_class annotation:take_back_merge api:merge_class api:take_back_merge
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
     annotation:crowd_done annotation:crowd_links
@@ -58,14 +59,15 @@ FREE = """
     annotation:skip annotation:submit annotation:survey annotation:take_group_role annotation:tokens annotation:undo
     annotation:review annotation:undo_review api:claim_review api:decide_review api:undo_review
     language_models:draft_for_opening language_models:draft_for_project language_models:words_draft api:draft_words
-    api:connect_platform api:disconnect_platform api:open_study api:change_study
+    api:discard_draft api:draft_project api:connect_platform api:disconnect_platform api:open_study api:change_study
     api:decide_participation api:give_bonuses api:settle_bonuses
     api:add_member api:ask_for_population_manager api:decide_wish api:give_group_role api:make_crowd_link
     api:make_invitation api:remove_member api:revoke_crowd_link api:revoke_invitation api:take_group_role
     api:add_checks api:choose_gate api:compare_answers api:decide_set_aside api:pause_member api:read_guidelines
     api:resolve_report api:resume_member api:retire_check api:survey_dataset api:write_guidelines
     api:correct_answer api:flag_assignment api:undo_last
-    api:change_common_limit api:change_configuration api:claim_assignment api:forget_contributor
+    api:answer_batch api:change_common_limit api:change_configuration api:claim_assignment api:claim_batch
+    api:forget_contributor
     api:join_population api:label_assignment api:open_population api:open_project api:openapi-json api:openapi-view
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment
     learner:cancel_work learner:channels learner:check_again
@@ -159,7 +161,7 @@ class TestUploads:
         for sent in ({}, {"agreed": "0.0;0.0"}):
             answer = web.post(address, MAPPING | {"upload": "1"} | sent)
             assert answer.status_code == 422
-            assert "at the price on the button" in answer.content.decode()
+            assert "This is charged; the price" in answer.content.decode()
             assert not Dataset.objects.exists()
         assert web.post(address, MAPPING | {"upload": "1", "agreed": agreed, "confirm_few": "1"}).status_code == 302
         assert Dataset.objects.get().role == "pool"
@@ -230,15 +232,15 @@ class TestUploadsTogether:
         page = web.get(reverse("annotation:data", args=[running_on.slug]))
         assert "Upload (a pool: ε 0.000, δ 0)" in buttons(page)
         statement = web.get(reverse("annotation:statement", args=[running_on.slug]))
-        assert "at most 3 uploads counted together; the first run paid for all of them" in statement.content.decode()
+        assert "at most 3 uploads together; the first run pays for all" in statement.content.decode()
 
     def test_a_run_that_failed_pays_once_more(self, web, running_on):
         learning.upload(running_on, [[text] for text in ["play jazz"] * 90], ["text"])
         learning.work_off(running_on)
         end_jobs(WorkState.FAILED, kind="gate")
         page = web.get(reverse("annotation:data", args=[running_on.slug]))
-        (price,) = [text for text in buttons(page) if text.startswith("Send it through the gate again")]
-        assert price.startswith("Send it through the gate again for ε 0.500")
+        (price,) = [text for text in buttons(page) if text.startswith("Run the gate again")]
+        assert price.startswith("Run the gate again for ε 0.500")
 
 
 class TestAgain:
@@ -246,7 +248,7 @@ class TestAgain:
         dataset = _gated(crowd, state=WorkState.FAILED)
         page = web.get(reverse("annotation:data", args=[crowd.slug]))
         price = charges.gate_charge(crowd)
-        assert f"Send it through the gate again for {words(price)}" in buttons(page)
+        assert f"Run the gate again for {words(price)}" in buttons(page)
         address = reverse("annotation:start_gate", args=[crowd.slug, dataset.pk])
         web.post(address)
         assert Job.objects.filter(kind="gate").count() == 1
@@ -254,7 +256,7 @@ class TestAgain:
         assert Job.objects.filter(kind="gate").count() == 2
         end_jobs(WorkState.FAILED, kind="gate")
         board = web.get(reverse("learner:dashboard", args=[crowd.slug]))
-        assert any(text.startswith(f"Start anew for {words(price)}") for text in buttons(board))
+        assert any(text.startswith(f"Restart for {words(price)}") for text in buttons(board))
 
     def test_a_round(self, web, owner):
         experts = learning.open_trusted(owner)
@@ -264,7 +266,7 @@ class TestAgain:
         board = web.get(reverse("learner:dashboard", args=[experts.slug]))
         price = prices.round_price(experts)
         shown = words(price) if price.epsilon or price.delta else ""
-        assert any(text.startswith(f"Start anew for {shown}" if shown else "Start anew") for text in buttons(board))
+        assert any(text.startswith(f"Restart for {shown}" if shown else "Restart") for text in buttons(board))
 
     def test_a_round_that_is_charged_says_so_and_is_charged_that(self, web, owner):
         project = learning.open_trusted(owner)
@@ -275,7 +277,7 @@ class TestAgain:
         price = prices.round_price(project)
         assert price.epsilon > 0.25
         board = web.get(reverse("learner:dashboard", args=[project.slug]))
-        assert any(text.startswith(f"Start anew for {words(price)}") for text in buttons(board))
+        assert any(text.startswith(f"Restart for {words(price)}") for text in buttons(board))
         page = " ".join(web.get(reverse("annotation:data", args=[project.slug])).content.decode().split())
         assert f"choosing questions next at most {words(price)};" in page
         ask = Program(owner, project)
@@ -298,7 +300,7 @@ class TestAgain:
         assert TrainingRun.objects.update(**ended) == 1
         board = web.get(reverse("learner:dashboard", args=[experts.slug]))
         price = selectors.training_price(experts)
-        assert any(text.startswith(f"Start anew for {words(price)}") for text in buttons(board))
+        assert any(text.startswith(f"Restart for {words(price)}") for text in buttons(board))
 
     def test_a_paused_project(self, web, owner):
         experts = learning.open_trusted(owner)
@@ -337,7 +339,7 @@ class TestNothingPassed:
         section = page[page.index('<section id="nothing-passed"') :]
         section = " ".join(section[: section.index("</section>")].split())
         needed = round(crowd.gate_k / crowd.gate_sampling_rate)
-        assert f"Through this gate a text passes once about {needed} say it." in section
+        assert f"A text must be said about {needed} times." in section
         for gate_words in ("noisy threshold", "k = "):
             assert gate_words in section
         assert not re.search(r"\b13\b|nobody", section.replace(crowd.slug, ""))
@@ -360,7 +362,7 @@ class TestNothingPassed:
         asked = {"source": "numbers", "epsilon": price.epsilon, "delta": 1e-6, "records": 100_000}
         page = web.get(address, asked | {"different_texts": 20_000, "most_frequent": 900})
         assert page.status_code == 200
-        assert "No record was read for them" in page.content.decode()
+        assert "Shares of a source with these" in page.content.decode()
         assert max(row["passing"].texts for row in page.context["rows"]) > 5
         assert page.context["private"] is False
         for wrong in ({}, {"different_texts": 200_000, "most_frequent": 3}):
@@ -376,7 +378,7 @@ class TestTextsThatDoNotRepeat:
         page = web.get(reverse("annotation:gate", args=[crowd.slug]), asked)
         assert max(row["passing"].texts for row in page.context["rows"]) < 1
         shown = " ".join(page.content.decode().split())
-        for help_words in ("L4 and L5", "a longer window", "experts instead of a crowd", "version 0 alone"):
+        for help_words in ("a higher level", "more records in one upload", "a project of experts", "version 0 alone"):
             assert help_words in shown
         assert page.context["window"] is None or page.context["window"] > 5
 

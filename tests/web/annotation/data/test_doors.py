@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,11 +12,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.urls import reverse
 
+from annotation.choices.label_types.catalogue import label_type_of
 from annotation.data.services import datasets
-from annotation.models import Dataset, Role
+from annotation.data.services.mappings import ONE_HOT
+from annotation.models import Dataset, Project, Role
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of
-from tests.factories import add_members, make_project
+from tests.factories import add_members, make_account, make_project
 from tests.workbooks import sheet, workbook
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
@@ -43,18 +46,49 @@ FILES = {
     "rows.xlsx": workbook({"A": sheet([["Title"], *PLAIN[:3], ["a third", True]])}),
     "rows.txt": b"__label__YES one thing\n__label__1 another\n__label__true a third\n",
 }
-SKIPPED = {"rows.xlsx": 1}
+HOT = b"text,YES,1,True\none thing,x,0,\nanother,0,1,0\na third,no,false,TRUE\n"
+FILES["hot.csv"] = HOT
+FILES["ragged.csv"] = b"text,label,note\none thing,yes\nanother,1,x,y\na third,true," + b"z" * 300_000 + b"\n"
+MAPPED = {
+    "ragged.csv": {"ragged_rows": True},
+    "rows.xlsx": {"skip_rows": 1},
+    "hot.csv": {"one_hot": ["YES", "1", "True"]},
+}
 
 
 @pytest.mark.parametrize("door", ["page", "rest", "command"])
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_read_alike_at_every_door(manager: User, tmp_path, name: str, door: str) -> None:
     project = make_project(owner=manager, classes=["yes", "1", "true"])
+    bring(project, manager, door, tmp_path / name, FILES[name], MAPPED.get(name, {}))
+    assert list(Dataset.objects.get().records.order_by("row_number").values_list("text", "label")) == STORED
+
+
+@pytest.mark.parametrize("door", ["page", "rest", "command"])
+@pytest.mark.parametrize("mark", "|,;")
+def test_the_separator_of_several_labels_is_chosen_at_every_door(manager: User, tmp_path, mark: str, door: str) -> None:
+    project = make_project(
+        owner=manager,
+        classes=["late", "broken", "urgent"],
+        question_kind="several",
+        labels_per_record=2,
+        estimator="label_sets",
+        training_delta=1e-6,
+        pool_account=make_account(delta_limit=1e-4),
+    )
+    data = f'text,label\none thing,"late{mark} urgent"\nanother,"broken{mark}urgent"\na third,late\n'.encode()
+    bring(project, manager, door, tmp_path / "rows.csv", data, {} if mark == "|" else {"separator": mark})
+    kind = label_type_of(project.question_kind, project.settings)
+    stored = Dataset.objects.get().records.order_by("row_number").values_list("label", flat=True)
+    assert [kind.places(label) for label in stored] == [(0, 2), (1, 2), (0,)]
+
+
+def bring(project: Project, manager: User, door: str, path: Path, data: bytes, mapping: dict) -> None:
+    """Bring a file by a door; every row is good."""
     add_members(project, manager, role=Role.MANAGER)
-    data, mapping = FILES[name], {"skip_rows": SKIPPED[name]} if name in SKIPPED else {}
+    name = path.name
     file = SimpleUploadedFile(name, data)
     if door == "command":
-        path = tmp_path / name
         path.write_bytes(data)
         call_command("import_dataset", path, project=project.slug, role="public_test", **mapping)
     elif door == "rest":
@@ -66,6 +100,8 @@ def test_a_file_is_read_alike_at_every_door(manager: User, tmp_path, name: str, 
         values = {"role": "public_test", "bad_rows": "refuse_all", "has_header": "on", "look": "1", "file": file}
         address = client.post(reverse("annotation:data", args=[project.slug]), values)["Location"]
         written = {"has_header": "on", "quoting": "on", "delimiter": ",", "text": "text", "label": "label"} | mapping
+        if "one_hot" in mapping:
+            written["label"] = written.pop("one_hot") and ONE_HOT
         if mapping:
             client.post(address, written | {"sheet": "A"})
         response = client.post(address, {**written, "sheet": "A", "upload": "1"})
@@ -75,4 +111,3 @@ def test_a_file_is_read_alike_at_every_door(manager: User, tmp_path, name: str, 
         datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     assert (dataset.state, dataset.bad_row_report) == ("ready", [])
-    assert list(dataset.records.order_by("row_number").values_list("text", "label")) == STORED

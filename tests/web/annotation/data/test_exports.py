@@ -187,7 +187,7 @@ def test_what_is_forgotten_while_a_file_is_written_spoils_it(project, monkeypatc
     monkeypatch.setattr(exports, "fault_point", lambda reached: forget(project))
     export = written(project)
     assert (export.job.state, export.may_be_read) == (WorkState.FAILED, False)
-    assert "Something was forgotten" in export.job.error
+    assert "Records were erased" in export.job.error
     assert stored() == []
 
 
@@ -280,7 +280,7 @@ class TestPages:
         assert read(browser.get(file))["Content-Disposition"] == f'attachment; filename="{project.slug}-labels.parquet"'
         forget(project)
         assert file not in browser.get(page).content.decode()
-        assert browser.get(reverse("annotation:log", args=[project.slug])).content.decode().count("written to a file")
+        assert browser.get(reverse("annotation:log", args=[project.slug])).content.decode().count("Labels: exported")
 
     @pytest.mark.parametrize("hides", [False, True])
     def test_who_asked_for_it_is_told_by_mail_but_where_nothing_may_leave(self, project, manager, hides):

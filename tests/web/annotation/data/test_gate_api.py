@@ -24,7 +24,10 @@ def test_after_a_gate_that_failed(project, dataset, manager):
     ask = Program(manager, project)
     path = f"datasets/{dataset.pk}/gate"
     refused = ask("POST", path, {})
-    assert (refused.status_code, refused.json()["code"]) == (422, "This upload has gone through the gate, or is in it.")
+    assert (refused.status_code, refused.json()["code"]) == (
+        422,
+        "This upload already went through the gate, or is in it.",
+    )
     ended = {"state": WorkState.FAILED, "finished_at": timezone.now(), "error": "It did not end well."}
     Job.objects.filter(kind="gate").update(**ended)
     dataset.refresh_from_db()

@@ -48,18 +48,18 @@ def test_a_table_is_registered_at_the_price_on_the_button(web, crowd, table):
     fields = {"table-address": table.as_uri(), "table-contributor_column": "who"}
     refused = send(web, crowd, **fields, agreed="0.0;0.0")
     assert refused.status_code == 422
-    assert "The price is another one than stood on the button" in refused.content.decode()
+    assert "The price changed" in refused.content.decode()
     assert not Dataset.objects.exists()
     assert send(web, crowd, **fields).url == reverse("annotation:data", args=[crowd.slug])
     dataset = Dataset.objects.get()
     own = reverse("annotation:dataset", args=[crowd.slug, dataset.pk])
-    assert (rows_of(data_page(web, crowd)), rows_of(web.get(own).content.decode())) == ("not counted yet",) * 2
+    assert (rows_of(data_page(web, crowd)), rows_of(web.get(own).content.decode())) == ("not counted",) * 2
     datasets.import_dataset(job_id=dataset.job_id)
     assert rows_of(data_page(web, crowd)) == str(len(TEXTS))
     page = web.get(own).content.decode()
     assert table.as_uri() in page
     assert PoolSource.objects.get().snapshot in page
-    assert f"<dt>Rows of the table</dt><dd>{len(TEXTS)}</dd>" in page
+    assert f"<dt>Rows</dt><dd>{len(TEXTS)}</dd>" in page
     assert "Bad rows" not in page
     assert "not counted" in data_page(web, crowd)
 
@@ -105,5 +105,5 @@ def test_a_program_registers_one_and_may_name_its_most(crowd, owner, table):
 def test_the_page_of_forgetting_says_whose_the_rows_are(web, crowd, table):
     send(web, crowd, **{"table-address": table.as_uri(), "table-contributor_column": "who"})
     page = web.post(reverse("learner:preview_forget", args=[crowd.slug]), {"contributor": "person 1"}).content.decode()
-    assert "This site keeps no record that names that contributor." in page
-    assert "Write the table again without this person and register it anew." in page
+    assert "No stored record names this contributor" in page
+    assert "Rewrite the table without this person" in page

@@ -71,7 +71,7 @@ def test_a_look_shows_good_and_bad_cells_and_stores_nothing(manager: User) -> No
     assert "is empty" in page
     assert "has 1 field where the header names 2" in page
     assert response.context["passed_over"] == ["id"]
-    assert "Columns not chosen below, which nobody looks at: id" in " ".join(response.content.decode().split())
+    assert "Columns not used: id" in " ".join(response.content.decode().split())
     assert response.headers["Cache-Control"].count("no-store") == 1
     assert not Dataset.objects.exists()
 
@@ -117,7 +117,7 @@ def test_an_encoding_is_chosen_on_the_page_and_never_guessed(manager: User) -> N
     client = browser_of(manager)
     page = client.get(address)
     assert page.context["preview"].bad_count == 1
-    assert "choose the one it was saved in" in page.content.decode()
+    assert "choose another, or save as UTF-8" in page.content.decode()
     client.post(address, {**WRITTEN, "text": "text", "encoding": "windows-1252"})
     assert "Grüße" in client.get(address).content.decode()
     refused = client.post(address, {**WRITTEN, "text": "text", "encoding": "utf-16"})
@@ -270,7 +270,7 @@ def test_a_label_studio_project_is_looked_at_and_one_persons_answers_are_taken(m
     assert (form["text"].initial, form["label"].initial) == ("body", "topic")
     assert [name for name, _ in form.fields["annotator"].choices] == ["", "1", "1@example.org", "2", "2@example.org"]
     assert [row.reason for row in response.context["preview"].rows] == [
-        "has answers that disagree, and no class has the most of them",
+        "has no majority among its answers",
         "has no answer that counts",
     ]
     chosen = {"text": "body", "label": "topic", "answers": "majority", "annotator": "2@example.org"}

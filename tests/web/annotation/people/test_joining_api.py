@@ -55,7 +55,7 @@ def test_an_invitation_goes_by_mail_to_one_person(project):
     asked = {"role": "annotator", "address": "ann@example.org", "language": "de"}
     both = program.post(at, asked | {"maximum_uses": 2})
     assert both.status_code == 422
-    assert "An invitation that goes by mail is for one person." in both.json()["detail"]
+    assert "A mailed invitation is for one person." in both.json()["detail"]
     assert program.post(at, asked | {"address": "nobody"}).status_code == 422
     assert not Invitation.objects.exists()
     made = program.post(at, asked)

@@ -34,7 +34,7 @@ def web(user):
 def test_a_person_chooses_what_comes_by_mail(manager):
     address = reverse("annotation:mails")
     page = web(manager).get(address).content.decode()
-    assert "You have no confirmed address" in page
+    assert "Confirm an address to receive mail" in page
     assert page.count("checked") == 1
     EmailAddress.objects.create(user=manager, email="lead@example.org", verified=True, primary=True)
     web(manager).post(address, {"language": "de"})

@@ -19,6 +19,9 @@ from tests.markup import tight
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+MONEY = ("learner:overview", "learner:dashboard", "annotation:budget")
+
+
 @pytest.fixture
 def manager(project):
     return project.created_by
@@ -72,6 +75,24 @@ def test_a_spent_budget_and_a_paused_project_do_not_look_healthy(project, manage
     for page in (listed(manager), tight(client.get(reverse("learner:overview", args=[spent.slug])).content.decode())):
         assert "Used up" in page
         assert 'class="tag wait">paused' in page
+
+
+def test_an_account_that_paid_once_for_all_answers_looks_healthy(manager):
+    settings = {"label_randomizer": "randomized_consensus", "answers_epsilon": 4.0, "labels_epsilon": 4.0}
+    settings |= {"estimator": "channel", "features": "static_encoder", "repeat_votes": False}
+    crowd = learning.open_crowd(manager, **settings)
+    learning.fill_crowd(crowd)
+    client = browser_of(manager)
+    pages = [reverse("annotation:projects"), *(reverse(name, args=[crowd.slug]) for name in MONEY)]
+    assert not any("Paid once for all answers" in client.get(page).content.decode() for page in pages)
+    learning.run_to_release(crowd, make_user(), version=1)
+    for page in pages:
+        shown = tight(client.get(page).content.decode())
+        assert "Paid once for all answers" in shown
+        assert "Used up" not in shown
+    assert "2 more models fit and cost nothing." in shown
+    card = next(card for card in project_cards(user=manager) if card.project == crowd)
+    assert card.look != "spent"
 
 
 def test_an_annotator_reads_neither(project, release):
@@ -164,10 +185,10 @@ def test_a_retired_release_stands_on_no_card(project, release, manager):
 
 
 def test_the_number_of_statements_does_not_grow_with_the_projects(project, release, manager, django_assert_num_queries):
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(project_cards(user=manager)) == 1
     for _ in range(3):
         learning.open_crowd(manager)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         cards = project_cards(user=manager)
     assert [len(card.budgets) for card in cards] == [2, 2, 2, 1]

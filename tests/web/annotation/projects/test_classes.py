@@ -58,15 +58,15 @@ def test_a_class_with_all_that_stands_about_it_is_added_and_told(client, project
     settings = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
     assert page_of(project) in settings
     assert "yes, no, film" in settings
-    assert "Added a class" in settings
+    assert "Class: added" in settings
 
 
 @pytest.mark.parametrize(
     ("typed", "field", "rule"),
     [
         ({"name": ""}, "name", "required"),
-        ({"name": "YES"}, "name", "of this name already"),
-        ({"name": " Yes\u200b "}, "name", "of this name already"),
+        ({"name": "YES"}, "name", "already exists"),
+        ({"name": " Yes\u200b "}, "name", "already exists"),
         ({"words": "w" * 500}, "words", "500 letters"),
         ({"colour": "gold"}, "colour", "not one of"),
         ({"known_beforehand": ""}, "known_beforehand", "required"),
@@ -166,7 +166,7 @@ def test_a_merged_class_is_offered_no_more_and_the_pages_tell(client, three):
     assert "Take back" in page.content.decode()
     assert "yes → film" in client.get(reverse("annotation:settings", args=[three.slug])).content.decode()
     log = client.get(reverse("annotation:log", args=[three.slug])).content.decode()
-    assert "Let a class count as another one" in log
+    assert "Class: merged" in log
     back = client.post(reverse("annotation:take_back_merge", args=[three.slug]), {"name": "yes"})
     assert back.status_code == 302
     assert offered(three) == [0, 1, 2]
@@ -179,13 +179,34 @@ def test_a_merge_that_was_learned_is_not_offered_to_be_taken_back(client, three)
     assert "Take back" not in client.get(page_of(three)).content.decode()
     back = client.post(reverse("annotation:take_back_merge", args=[three.slug]), {"name": "yes"})
     assert back.status_code == 422
-    assert "training has learned" in back.content.decode()
+    assert "trained with this merge" in back.content.decode()
+
+
+def test_a_class_is_renamed_by_the_page_and_by_a_program_and_the_log_tells(client, manager, three):
+    address = reverse("annotation:rename_class", args=[three.slug])
+    typed = {"name": "film", "to": "cinema", "known_beforehand": "on"}
+    refused = client.post(address, typed | {"to": "yes"})
+    assert (refused.status_code, list(refused.context["form"].errors)) == (422, ["to"])
+    assert client.post(address, typed).status_code == 302
+    three.refresh_from_db()
+    assert three.settings["class_colours"] == ["cinema: red"]
+    assert "film → cinema" in client.get(reverse("annotation:settings", args=[three.slug])).content.decode()
+    assert "Class: renamed" in client.get(reverse("annotation:log", args=[three.slug])).content.decode()
+    caller = rest(manager, Scope.PROJECTS_WRITE, Scope.PROJECTS_READ)
+    reply = caller.post(
+        f"/api/v1/projects/{three.slug}/configuration/classes/renames",
+        {"name": "yes", "to": "sure", "known_beforehand": True},
+        content_type="application/json",
+        headers={"Idempotency-Key": str(uuid4())},
+    )
+    assert reply.json()["classes"] == ["sure", "no", "cinema"]
+    assert reply.json()["renamed"] == {"film": "cinema", "yes": "sure"}
 
 
 @pytest.mark.parametrize(
     ("typed", "field", "rule"),
     [
-        ({"name": "film"}, "into", "as itself"),
+        ({"name": "film"}, "into", "into itself"),
         ({"name": "tree"}, "name", "not one of"),
         ({"into": ""}, "into", "required"),
         ({"known_beforehand": ""}, "known_beforehand", "required"),

@@ -115,23 +115,23 @@ def test_what_a_manager_changed_travels(client, owner):
     [
         (b"", "Line 1, column 1: this is not JSON."),
         (b'{"format": \n nothing}', "Line 2, column 2: this is not JSON."),
-        (b"\xff\xfe\x00", "A configuration file is JSON in UTF-8."),
-        (b"[" * 100_000, "A configuration file is JSON in UTF-8."),
-        (b'{"settings": {"round_size": ' + b"9" * 5_000 + b"}}", "A configuration file is JSON in UTF-8."),
-        ({"settings": {"name": "\ud800"}}, "A configuration file is JSON in UTF-8."),
-        ({"settings": {"\ud800": 1}}, "A configuration file is JSON in UTF-8."),
-        ({"settings": {"pool_epsilon": float("inf")}}, "A configuration file is JSON in UTF-8."),
+        (b"\xff\xfe\x00", "A configuration file is JSON in UTF-8 of at most"),
+        (b"[" * 100_000, "A configuration file is JSON in UTF-8 of at most"),
+        (b'{"settings": {"round_size": ' + b"9" * 5_000 + b"}}", "A configuration file is JSON in UTF-8 of at most"),
+        ({"settings": {"name": "\ud800"}}, "A configuration file is JSON in UTF-8 of at most"),
+        ({"settings": {"\ud800": 1}}, "A configuration file is JSON in UTF-8 of at most"),
+        ({"settings": {"pool_epsilon": float("inf")}}, "A configuration file is JSON in UTF-8 of at most"),
         ({"a": 1}, "This is no configuration file"),
         (["dpal-configuration"], "This is no configuration file"),
         ({"format": "dpal-configuration", "format_version": 2}, "format_version: this site reads version 1"),
         ({"preset": "nothing", "settings": {}}, "preset: must be one of voice-crowd"),
         ({"settings": [1]}, "settings: must be an object"),
-        ({"settings": {"colour": "red"}}, "colour: This site has no setting of that name."),
+        ({"settings": {"colour": "red"}}, "colour: This site has no such setting."),
         ({"settings": {"round_size": [1]}}, "round_size: Must be a text, a number"),
         ({"settings": {"classes": ["a\nb", "c"]}}, "classes: Must be a text, a number"),
         ({"settings": {"columns": [{"name": "a", "low": "0", "high": 1}]}}, "columns: Must be a text"),
-        ({"settings": {}, "people": ["ann"]}, "people: No part of a configuration file"),
-        (b'{"x": "' + b"x" * LARGEST + b'"}', "A configuration file has at most"),
+        ({"settings": {}, "people": ["ann"]}, "people: This site has no such setting"),
+        (b'{"x": "' + b"x" * LARGEST + b'"}', "A configuration file is JSON in UTF-8 of at most"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_and_nothing_kept(client, content, said):
@@ -264,4 +264,4 @@ def test_groups_and_colours_of_classes_travel_and_are_refused_by_line(client, ow
     page = sent(client, held).content.decode()
     assert "fraud: Bad" in page
     held["settings"]["class_colours"] = ["Good: red"]
-    assert "Line 1 must be a class or a heading" in sent(client, held).content.decode()
+    assert "Line 1: write a class or heading" in sent(client, held).content.decode()

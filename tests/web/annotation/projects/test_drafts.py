@@ -1,4 +1,5 @@
 import io
+import re
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -13,6 +14,7 @@ from annotation.models import Dataset, DatasetRole, DatasetState, Project
 from annotation.models.imports import OpeningDraft
 from annotation.projects.forms.drafts import draft_form
 from annotation.projects.services import drafts
+from annotation.questions.selectors import spans_of
 from privacy.ledger.selectors import guarantee
 from tests import raw_files
 from tests.clients import browser_of
@@ -48,6 +50,21 @@ def change(client: Client, address: str, **changes: object):
     return client.post(address, sent_by(client.get(address)) | changes)
 
 
+def test_an_owner_says_what_stands_between_several_labels(client: Client) -> None:
+    lines = [f'"message {n} about a parcel","{("late", "broken", "lost")[n % 3]}, urgent"' for n in range(12)]
+    public = "\n".join(["text,labels", *lines]).encode()
+    address = bring(client, raw_files.RawFiles(b"text\none\ntwo\n", "pool.csv", public, "public.csv"))
+    assert sent_by(client.get(address))["classes"].splitlines() == ["broken, urgent", "late, urgent", "lost, urgent"]
+    change(client, address, **{"public-separator": ",", "public-written": "1"})
+    shown = sent_by(client.get(address))
+    assert shown["classes"].splitlines() == ["broken", "late", "lost", "urgent"]
+    assert (shown["question_kind"], shown["labels_per_record"]) == ("several", "2")
+    change(client, address, **{"public-separator": ",", "public-written": "1", "open": "1", "name": "Parcels"})
+    finish_imports()
+    dataset = Dataset.objects.get(role=DatasetRole.PUBLIC_TEST)
+    assert (dataset.state, dataset.bad_row_report, dataset.records.count()) == (DatasetState.READY, [], 12)
+
+
 def finish_imports() -> None:
     for dataset in Dataset.objects.order_by("-pk"):
         datasets.import_dataset(job_id=dataset.job_id)
@@ -59,6 +76,13 @@ SETTINGS = {
     "german": {"data_kind": "text", "question_kind": "choose", "classes": ["Ja", "nein"]},
     "images": {"data_kind": "image", "image_height": 24, "image_width": 32, "classes": ["circle", "square"]},
     "table": {"data_kind": "table", "classes": ["0", "1"]},
+    "ratings": {"data_kind": "text", "question_kind": "rating", "classes": ["1", "2", "3", "4", "5"]},
+    "spans": {"data_kind": "text", "question_kind": "spans", "classes": ["day", "name"], "estimator": "span_crf"},
+}
+ASKED = {
+    "several": "Which classes fit?",
+    "ratings": "Which step of the scale fits?",
+    "spans": "Which parts of the text belong to a class?",
 }
 
 
@@ -69,6 +93,8 @@ def test_a_project_opens_from_its_files_without_another_word(client: Client, kin
     address = bring(client, brought)
     page = client.get(address)
     assert page.context["problems"] == [], page.content.decode()
+    # Words about classes are learned from where records are texts.
+    assert ("File of examples" in page.content.decode()) == (SETTINGS[kind]["data_kind"] == "text")
     if kind == "many":
         assert page.context["rehearsal"].shared == 3
         assert "3 rows are in both files" in page.content.decode()
@@ -81,6 +107,8 @@ def test_a_project_opens_from_its_files_without_another_word(client: Client, kin
     finish_imports()
     stored = dict(Dataset.objects.filter(state=DatasetState.READY).values_list("role", "row_count"))
     rows = {"many": (300, 154), "several": (120, 60), "german": (120, 40), "images": (60, 24), "table": (200, 60)}
+    rows |= {"spans": (150, 40), "ratings": (120, 60)}
+    assert project.question == ASKED.get(kind, "Which class fits?")
     assert (stored[DatasetRole.POOL], stored[DatasetRole.PUBLIC_TEST]) == rows[kind]
     assert not Dataset.objects.exclude(bad_row_count=0).exists()
 
@@ -88,9 +116,15 @@ def test_a_project_opens_from_its_files_without_another_word(client: Client, kin
 def test_a_crowd_opens_from_a_file_with_user_names(client: Client) -> None:
     address = bring(client, raw_files.user_names())
     change(client, address, preset="voice-crowd")
+    shown = client.get(address).content.decode()
+    # Both limits are named, and what an attacker could learn within the one that is no named level.
+    limits = re.findall(r"<dt>(Limit [^<]+)</dt>\s*<dd>ε (\d+)</dd>", shown)
+    assert limits == [("Limit of all uploads together", "3"), ("Limit of all answers together", "4")]
+    assert re.search(r"xact numbers.{0,400}ε 3\.000\. An attacker guesses right at most 95\.\d %", shown, re.DOTALL)
     page = client.get(address)
     assert page.context["rehearsal"].forecast.passing.expected > 20
     assert "Open project for ε 1" in " ".join(page.content.decode().split())
+    assert "File of examples" in page.content.decode()
     change(client, address, open="1")
     project = Project.objects.get()
     assert (project.preset, project.privacy_unit) == ("voice-crowd", "contributor")
@@ -102,7 +136,7 @@ def test_few_passing_texts_are_told_and_nothing_is_opened(client: Client) -> Non
     change(client, address, preset="voice-crowd")
     refused = change(client, address, open="1")
     assert refused.status_code == 422
-    assert "Too few: the privacy budget would be spent" in refused.content.decode()
+    assert "Too few: the budget would be" in refused.content.decode()
     assert not Project.objects.exists()
     assert not Dataset.objects.exists()
 
@@ -304,3 +338,23 @@ def test_several_of_two_classes_are_at_most_two_by_default(client: Client) -> No
     # Somebody who leaves a field as it is shown is not refused for it.
     client.post(address, sent_by(page, "own") | {"labels_per_record": "3"})
     assert "labels_per_record" not in client.get(address).context["form"].errors
+
+
+def test_spans_are_opened_with_the_first_press_that_says_so(client: Client) -> None:
+    address = begin(client, "pool-experts")
+    change(client, address, name="Calls", question="Who?", classes="name\nday", question_kind="spans")
+    assert client.get(address).context["form"].data["estimator"] == "span_crf"
+    change(client, address, open="1")
+    assert Project.objects.get().settings["features"] == "planned"
+
+
+def test_types_of_spans_are_renamed_as_classes_are(client: Client) -> None:
+    address = bring(client, raw_files.spans())
+    assert not client.get(address).context["can_take_examples"]
+    change(client, address, **{"value-1": "person"})
+    change(client, address, open="1")
+    finish_imports()
+    known = Dataset.objects.get(role="public_test")
+    assert (known.row_count, known.project.classes) == (40, ["day", "person"])
+    stored = spans_of(known.project, [label for label in known.records.values_list("label", flat=True) if label])
+    assert {span.type for found in stored.values() for span in found} == {"day", "person"}

@@ -76,7 +76,7 @@ def test_the_history_counts_versions_and_speaks_the_readers_language(client, pro
     assert [version for version, _fields in rows] == [3, 2]
     assert rows[1][1] == [("Name", project.name, "Another")]
     assert rows[0][1][0] == ("Antworten werden bestätigt", "nein", "ja")
-    assert rows[0][1][1] == ("Prozent der Fragen, die verdeckte Kontrollfragen sind", "0", "25")
+    assert rows[0][1][1] == ("Kontrollfragen in Prozent", "0", "25")
     assert rows[0][1][2][1:] == ("1", "2")
     assert "Version 3" in page.content.decode()
 
@@ -201,6 +201,6 @@ def test_the_first_charge_fixes_what_the_guarantee_rests_on(project, field):
 
 def test_the_page_says_what_is_fixed(client, project):
     address = reverse("annotation:settings", args=[project.slug])
-    assert "Nothing was paid for yet" in client.get(address).content.decode()
+    assert "The first charge fixes" in client.get(address).content.decode()
     reserve(project)
-    assert "the database refuses to change them" in client.get(address).content.decode()
+    assert "Something was charged, so settings" in client.get(address).content.decode()

@@ -41,7 +41,7 @@ def test_paused_and_resumed(ask, project):
     lifecycle.archive_project(project=project)
     refused = ask("POST", "state", {"state": "active"})
     assert refused.status_code == 409
-    assert "archived and can only be read" in refused.json()["code"]
+    assert "This project is archived and read-only" in refused.json()["code"]
 
 
 def test_periods_change_one_by_one(ask, project, manager):

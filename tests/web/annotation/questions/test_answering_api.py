@@ -1,3 +1,5 @@
+from uuid import uuid4
+
 import pytest
 from django.utils import timezone
 
@@ -43,6 +45,27 @@ def test_the_last_answer_skip_or_flag_is_taken_back(project, ann, program):
     assert IdempotentAnswer.objects.filter(body__contains=claimed["text"]).count() == 1
 
 
+def test_a_batch_is_claimed_and_answered_in_one_call_each(project, ann, program):
+    at = f"projects/{project.slug}/assignments"
+    one, two, three = (asked["id"] for asked in program.post(f"{at}/batch", {"most": 50}).json())
+    assert [asked["id"] for asked in program.post(f"{at}/batch").json()] == [one, two, three]
+    foreign = str(uuid4())
+    given = [
+        {"assignment": one, "choice": 1},
+        {"assignment": foreign, "choice": 0},
+        {"assignment": two, "choice": 9},
+        {"assignment": three, "choice": 0},
+    ]
+    for _again in range(2):
+        done = program.post(f"{at}/answers", {"answers": given}, key="k").json()
+        assert [answer["assignment"] for answer in done] == [one, foreign, two, three]
+        assert [bool(answer["error"]) for answer in done] == [False, True, True, False]
+    assert {str(label.assignment_id): label.choice for label in Label.objects.all()} == {one: 1, three: 0}
+    assert [asked["id"] for asked in program.post(f"{at}/batch").json()] == [two]
+    assert program.post(f"{at}/batch", {"most": 51}).status_code == 422
+    assert program.post(f"{at}/answers", {"answers": [given[0]] * 51}).status_code == 422
+
+
 def test_a_question_is_reported_once_instead_of_answered(project, ann, program):
     claimed = program.post(f"projects/{project.slug}/assignments").json()
     at = f"assignments/{claimed['id']}/flag"
@@ -56,7 +79,7 @@ def test_a_question_is_reported_once_instead_of_answered(project, ann, program):
     late = program.post(f"assignments/{answered['id']}/flag", {"kind": "broken"})
     assert (late.status_code, late.json()["code"]) == (
         409,
-        "You have answered this question before. Undo that answer first.",
+        "You answered this question. Undo that answer first.",
     )
 
 

@@ -144,7 +144,7 @@ def test_a_reply_to_a_flag_stands_beside_no_answer(project, people, manager):
     assert (other.query_id, other.question, other.is_unread) == (held.query_id, None, True)
     content = own_page(project, annotator).content.decode()
     assert "well seen" in content
-    assert "A question that was set aside" in content
+    assert "Set aside" in content
     assert held.query.record.text not in content
     Query.objects.filter(pk=held.query_id).update(state=QueryState.OPEN)
     (other,) = own_page(project, annotator).context["page"].others
@@ -162,10 +162,10 @@ def test_behind_a_gate_annotators_speak_and_nobody_answers():
     turn = queue.claim_next(project=project, user=person)
     labels.submit_label(assignment=turn, choice=0)
     annotator, boss = browser_of(person), browser_of(manager)
-    assert "they cannot write back here" in own_page(project, annotator).content.decode()
+    assert "Managers read it but cannot reply" in own_page(project, annotator).content.decode()
     write_back(project, annotator, turn.query_id, comment=WORDS)
     content = one_question(project, boss, turn.query_id).content.decode()
-    assert "In front of a crowd nobody writes back" in content
+    assert "Not for crowds: annotators would" in content
     assert "does a flute" in content
     assert 'name="comment"' not in content
     assert settle(project, boss, reply="1", comment="yes").status_code == 422

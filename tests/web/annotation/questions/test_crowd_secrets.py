@@ -158,9 +158,9 @@ def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
         answer(crowd, person, [choice] * 3)
     assert queue.claim_next(project=crowd, user=people[2]) is None
     disputed = Query.objects.filter(state=QueryState.DISPUTED).first()
-    with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
+    with pytest.raises(InvalidConfiguration, match="Not for crowds: annotators would learn"):
         services.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
-    with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
+    with pytest.raises(InvalidConfiguration, match="Not for crowds: annotators would learn"):
         services.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
     services.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
     assert queue.claim_next(project=crowd, user=people[2]) is None

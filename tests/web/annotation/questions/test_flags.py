@@ -3,22 +3,9 @@ from django.urls import reverse
 
 from annotation.models import Query, QueryState, Report, Role
 from annotation.questions.services import flags, labels, queue
-from tests.clients import browser_of
-from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.factories import add_members, make_annotators, open_records
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project():
-    return make_project(guidelines="As it is.")
-
-
-@pytest.fixture
-def web(project):
-    manager = make_user()
-    add_members(project, manager, role=Role.MANAGER)
-    return browser_of(manager)
 
 
 def set_one_aside(project):

@@ -44,7 +44,7 @@ def test_a_question_set_aside_is_asked_again_or_left_out(project, ann, manager):
     report.refresh_from_db()
     assert report.resolved_by == manager
     late = program.post(f"{at}/{report.query_id}", {"decision": "leave_out"})
-    assert (late.status_code, late.json()["code"]) == (422, "This question is not set aside any more.")
+    assert (late.status_code, late.json()["code"]) == (422, "This question was settled meanwhile.")
     again = flag(project, ann)
     assert program.post(f"{at}/{again.query_id}", {"decision": "leave_out"}).status_code == 204
     assert Query.objects.get(pk=again.query_id).state == QueryState.WITHDRAWN

@@ -120,6 +120,6 @@ def test_the_page_says_which_picture_did_not_come_with_a_copy(manager, project):
     other, person = make_project(guidelines="Look.\n\n![a tomato](picture:0123456789abcdef)"), make_user("second")
     add_members(other, person, role=Role.MANAGER)
     page = browser_of(person).get(reverse("annotation:guidelines", args=[other.slug])).content.decode()
-    assert "Line 3: the project has no picture of that name." in page
+    assert "Line 3: add the picture under Pictures" in page
     plain = manager.get(reverse("annotation:guidelines", args=[project.slug])).content.decode()
-    assert "no picture of that name" not in plain
+    assert "add the picture under Pictures" not in plain

@@ -1,23 +1,9 @@
 import pytest
 from django.urls import reverse
 
-from annotation.models import Guidelines, Role
-from tests.clients import browser_of
-from tests.factories import add_members, make_project, make_user
+from annotation.models import Guidelines
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project():
-    return make_project(guidelines="As it is.")
-
-
-@pytest.fixture
-def web(project):
-    manager = make_user()
-    add_members(project, manager, role=Role.MANAGER)
-    return browser_of(manager)
 
 
 def test_a_change_is_a_new_version_and_the_old_one_stays(project, web):

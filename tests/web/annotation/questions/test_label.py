@@ -68,17 +68,17 @@ class TestWhatIsShown:
         assert "What is this about?" in html
         assert "record 0" in html
         assert 'value="2" data-shortcut="3"' in html
-        assert "You are inside the boundary" in html
+        assert "Private: do not copy or share" in html
         assert Assignment.objects.get().state == AssignmentState.LEASED
 
     @pytest.mark.parametrize(
         ("values", "keys", "said"),
         [
-            ({"classes": ["a", "b"]}, "1, 2", "take a class"),
-            ({"classes": ["a", "b", "c"]}, "1 - 3", "take a class"),
+            ({"classes": ["a", "b"]}, "1, 2", "choose a class"),
+            ({"classes": ["a", "b", "c"]}, "1 - 3", "choose a class"),
             ({"classes": ["a", "b", "c"], "confirm_answers": True}, "1 - 3", "choose a class"),
-            ({"classes": list("abcdefghij")}, "1 - 9, 0", "answer with the first ten classes"),
-            ({"classes": ["0", "1", "2"], "question_kind": "rating"}, "0 - 2", "take a class"),
+            ({"classes": list("abcdefghij")}, "1 - 9, 0", "choose one of the first ten classes"),
+            ({"classes": ["0", "1", "2"], "question_kind": "rating"}, "0 - 2", "choose a class"),
         ],
     )
     def test_the_help_names_the_keys_that_the_project_has(self, values, keys, said):
@@ -91,14 +91,14 @@ class TestWhatIsShown:
     def test_who_answers_for_a_secret_sample_is_told_to_keep_it(self):
         project, _, (person,) = asked_project(selection="secret_sample", selection_rate=0.1)
         html = browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode()
-        assert "A secret coin chose this record" in html
-        assert "please keep that to yourself" in html
+        assert "This record was chosen in secret" in html
+        assert "Please tell no one" in html
 
     @pytest.mark.parametrize(
         ("selection", "said"),
         [
-            ("random", "Among the texts that passed, this one was drawn at random."),
-            ("uncertainty", "before there is a model they are drawn at random."),
+            ("random", "This text was drawn at random."),
+            ("uncertainty", "Asks what the newest model"),
             ("clustered_uncertainty", "a rule that knows these texts and released models only."),
         ],
     )
@@ -107,22 +107,22 @@ class TestWhatIsShown:
         (person,) = make_annotators(project, 1)
         html = tight(browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode())
         assert said in html
-        assert ("this one was drawn at random" in html) == (selection == "random")
+        assert ("This text was drawn at random" in html) == (selection == "random")
 
     def test_nobody_is_led_back_to_a_question_that_does_not_wait(self):
         project, _, (person,) = asked_project()
         browser = browser_of(person)
         why = reverse("annotation:why", args=(project.slug,))
-        assert "Back to the question" in browser.get(why).content.decode()
+        assert ">Back<" in browser.get(why).content.decode()
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
         html = browser.get(why).content.decode()
-        assert "Back to the question" not in html
+        assert ">Back<" not in html
         assert "No question right now." in html
 
     @pytest.mark.parametrize(
         ("unit", "sentence"),
         [
-            ("contributor", "At least 17 people in a secret random sample said exactly this."),
+            ("contributor", "At least 17 people in a secret random sample say exactly this."),
             ("record", "At least 17 records in a secret random sample say exactly this."),
         ],
     )
@@ -227,13 +227,12 @@ class TestEmpty:
         html = viewer.get(page(project)).content.decode()
         begins, ends = (f"{(hour + ahead) % 24:02d}:45" for ahead in (5, 7))
         assert f"Fragen gibt es wieder um {ends}" in html
-        assert f"zwischen {begins} und {ends} (Asia/Kathmandu)" in html
+        assert f"von {begins} bis {ends} (Asia/Kathmandu)" in html
         write_settings(project, quiet_from=None, quiet_until=None, answers_per_day=1)
         answer_once(project)
-        assert "nach 05:45 (Asia/Kathmandu)" in viewer.get(page(project)).content.decode()
+        assert "ab 05:45 (Asia/Kathmandu)" in viewer.get(page(project)).content.decode()
         assert (
-            "nach 00:00 (UTC)"
-            in browser_of(other).get(page(project), headers={"accept-language": "de"}).content.decode()
+            "ab 00:00 (UTC)" in browser_of(other).get(page(project), headers={"accept-language": "de"}).content.decode()
         )
 
     @pytest.mark.parametrize(("role", "status"), [(None, 404), (Role.MANAGER, 403)])
@@ -277,7 +276,7 @@ class TestAnswering:
         assert response.status_code == 200
         assert "<html" not in html
         assert "record 1" in html
-        assert "Undo last: music" in html
+        assert "Take back: music" in html
 
     def test_the_same_click_twice_is_one_label(self, project, web):
         open_records(project, 2)
@@ -294,7 +293,7 @@ class TestAnswering:
         web.post(submit, {"choice": 1})
         response = web.post(submit, {"choice": 2})
         assert response.status_code == 409
-        assert "You have answered this question before" in response.content.decode()
+        assert "You answered this question." in response.content.decode()
 
     @pytest.mark.parametrize("sent", [{}, {"choice": "9"}, {"choice": "-1"}, {"choice": "sport"}])
     def test_a_class_that_does_not_exist_keeps_the_question(self, project, web, sent):
@@ -337,14 +336,14 @@ class TestAnswering:
         html = tight(web.post(reverse("annotation:undo", args=(project.slug,)), **PART).content.decode())
         assert "record 0" in html
         assert 'data-shortcut="2" aria-pressed="true"' in html
-        assert "Undo last" not in html
+        assert "Take back" not in html
 
     def test_undo_without_scripts(self, project, web):
         open_records(project, 2)
         web.get(page(project))
         web.post(url("submit"), {"choice": 1})
         undo = reverse("annotation:undo", args=(project.slug,))
-        assert "Undo last: music" in web.get(page(project)).content.decode()
+        assert "Take back: music" in web.get(page(project)).content.decode()
         assert web.post(undo).status_code == 303
         assert "record 0" in web.get(page(project)).content.decode()
         assert web.post(undo).status_code == 409
@@ -355,7 +354,7 @@ class TestAnswering:
         web.get(page(project))
         web.post(url("submit"), {"choice": 1})
         labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
-        assert "Undo last" not in web.get(page(project)).content.decode()
+        assert "Take back" not in web.get(page(project)).content.decode()
 
 
 class TestWhoMay:
@@ -378,7 +377,7 @@ class TestWhoMay:
         add_members(project, person, role=role)
         response = browser_of(person).get(page(project))
         assert response.status_code == 403
-        assert "Only annotators of this project" in response.content.decode()
+        assert "A manager of the project can" in response.content.decode()
         assert not Assignment.objects.exists()
 
     @pytest.mark.parametrize("name", ["submit", "skip", "question_image"])
@@ -430,7 +429,7 @@ class TestCommonPages:
         person.save()
         client = Client()
         wrong = client.post(reverse("login"), {"login": "ada", "password": "wrong"})
-        assert "do not fit" in wrong.content.decode()
+        assert "do not match" in wrong.content.decode()
         right = client.post(reverse("login"), {"login": "ada", "password": "correct horse battery"})
         assert (right.status_code, right["Location"]) == (302, reverse("annotation:projects"))
         assert client.get(reverse("logout")).status_code == 405
@@ -609,5 +608,5 @@ def test_managers_read_both_groups_with_intervals_and_annotators_do_not():
     add_members(project, owner, role="manager")
     manager.force_login(owner)
     page = tight(manager.get(address).content.decode())
-    assert "with the suggestion shown" in page
-    assert "Anchoring: 100.0 points fewer answers differ from the model" in page
+    assert "with the suggestion" in page
+    assert "answers 100.0 points closer to the model" in page

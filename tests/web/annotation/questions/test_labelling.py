@@ -3,24 +3,10 @@ import re
 import pytest
 from django.urls import reverse
 
-from annotation.models import Role
-from tests.clients import browser_of
-from tests.factories import add_members, make_project, make_user, write_settings
+from tests.factories import write_settings
 
 pytestmark = pytest.mark.django_db
 SETTINGS = {"skips_to_set_aside": 2, "answers_per_person": "", "answers_per_day": 5, "encounter_limit": ""}
-
-
-@pytest.fixture
-def project():
-    return make_project(guidelines="As it is.")
-
-
-@pytest.fixture
-def web(project):
-    manager = make_user()
-    add_members(project, manager, role=Role.MANAGER)
-    return browser_of(manager)
 
 
 class TestSettings:
@@ -55,7 +41,7 @@ class TestSettings:
         html = web.get(address).content.decode()
         for name in ("answers_per_person", "answers_per_day", "encounter_limit"):
             assert re.search(rf'name="{name}"[^>]*disabled', html)
-        assert "one record would keep another from being answered" in html
+        assert "one record could delay another" in html
         assert web.post(address, SETTINGS | {"answers_per_person": 1, "encounter_limit": 1}).status_code == 302
         project.refresh_from_db()
         assert (project.skips_to_set_aside, project.answers_per_day) == (2, None)

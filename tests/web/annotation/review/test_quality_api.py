@@ -69,7 +69,7 @@ def test_checks_come_from_public_examples_alone(project, program):
     (private, *_more) = make_records(project, ["private"])
     refused = program.post(at, {"dataset": private.dataset_id})
     assert refused.status_code == 422
-    assert "Checks come from public examples only" in refused.json()["code"]
+    assert "Checks must be public examples: private" in refused.json()["code"]
     elsewhere = program.post(at, {"dataset": public_examples(make_project()).pk})
     assert (elsewhere.status_code, elsewhere.json()["code"]) == (422, "Choose a public upload with labels.")
     assert not GoldQuery.objects.exists()

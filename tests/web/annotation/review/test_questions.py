@@ -201,7 +201,7 @@ class TestAtOnce:
         assert kinds[:3] == ["answered", "answered", "agreed"]
         assert sorted(kinds[3:]) == ["action", "returned", "returned"]
         # In the words of the log, not by the name of a route.
-        assert "Sent a question back to those who answered" in history.content.decode()
+        assert "Question: sent back" in history.content.decode()
         assert "question:send_back" not in history.content.decode()
 
     def test_chosen_questions_are_set_aside(self, project, manager, asked):
@@ -271,7 +271,7 @@ class TestAssigning:
         queue.open_queries(project=project, round_number=1, query_ids=[one.pk])
         client = browser_of(manager)
         content = client.get(page(project)).content.decode()
-        assert "In front of a crowd nothing is assigned" in content
+        assert "Not for crowds: assignment must not" in content
         assert 'name="person"' not in content
         (stranger,) = make_annotators(project, 1)
         assert change(client, project, one.pk, action="assign", person=stranger.pk).status_code == 422

@@ -6,8 +6,9 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from annotation import selectors
 from annotation.models import Assignment, Query
+from annotation.questions import selectors
+from annotation.questions.views import label_parts
 from annotation.review.suggestion_effect import Effect, effect_of
 from tests.clients import browser_of
 from tests.factories import asked_project, make_annotators, make_project, open_records
@@ -54,7 +55,7 @@ def parts(effect: Effect) -> bool:
     return effect.anchoring_low > 0 and effect.shown.minutes_high < effect.blind.minutes_low
 
 
-def always_shown(assignment: Assignment) -> selectors.Suggestion | None:
+def always_shown(assignment: Assignment, text: str | None = None) -> selectors.Suggestion | None:
     query = assignment.query
     if query.suggested is None or query.suggested_percent is None:
         return None
@@ -62,7 +63,7 @@ def always_shown(assignment: Assignment) -> selectors.Suggestion | None:
     return selectors.Suggestion(query.suggested, name, query.suggested_percent)
 
 
-def never_shown(assignment: Assignment) -> selectors.Suggestion | None:
+def never_shown(assignment: Assignment, text: str | None = None) -> selectors.Suggestion | None:
     return None
 
 
@@ -80,7 +81,8 @@ def test_a_page_that_keeps_to_the_coins_shows_what_suggestions_do():
 @pytest.mark.parametrize("planted", [always_shown, never_shown])
 def test_a_page_that_does_not_is_rejected(planted, monkeypatch):
     """Seeded. Both groups then follow one law, and part in answers and in minutes with less than 1 in 1,000."""
-    monkeypatch.setattr(selectors, "suggestion_of", planted)
+    for module in (selectors, label_parts):
+        monkeypatch.setattr(module, "suggestion_of", planted)
     effect = answered_through_pages(5)
     assert not parts(effect)
     assert effect.anchoring_low <= 0 <= effect.anchoring_high

@@ -27,7 +27,7 @@ def test_nothing_is_leased_in_an_archive(disputed, role):
     page = reverse("annotation:review", args=[disputed.slug])
     Project.objects.filter(pk=disputed.pk).update(state=ProjectState.ARCHIVED)
     archived = client.get(page).content.decode()
-    assert "can only be read" in archived
+    assert "is read-only" in archived
     assert 'id="decide"' not in archived
     assert not Review.objects.exists()
     Project.objects.filter(pk=disputed.pk).update(state=ProjectState.ACTIVE)

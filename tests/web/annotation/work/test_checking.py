@@ -11,7 +11,7 @@ class Form(forms.Form):
 
     def clean(self):
         if self.cleaned_data.get("days") == 13:
-            raise forms.ValidationError(gettext_lazy("Nobody has an account under this name."))
+            raise forms.ValidationError(gettext_lazy("No user has this name."))
 
 
 def test_what_fits_comes_as_the_form_reads_it():
@@ -24,4 +24,4 @@ def test_what_does_not_is_refused_in_english():
     assert str(refused.value) == "days: Ensure this value is less than or equal to 90."
     with override("de"), pytest.raises(InvalidConfiguration) as whole:
         checked(Form({"days": 13}))
-    assert str(whole.value) == "Nobody has an account under this name."
+    assert str(whole.value) == "No user has this name."

@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from annotation.models import Role
 from annotation.people.services import members
+from learner.dashboard.guidance import guidance_for
 from tests import learning
 from tests.clients import browser_of
 from tests.factories import make_user
@@ -99,7 +100,7 @@ def test_a_card_says_where_a_project_stands_and_to_managers_alone_what_it_waits_
     for person, manages in ((owner, True), (engineer, False)):
         page = browser_of(person).get(address).content.decode()
         assert 'class="stands"' in page
-        assert ("Waits for:" in page) == manages
+        assert (guidance_for(project).sentence in page) == manages
 
 
 def test_a_tag_says_nothing_to_who_has_not_the_key(settings):

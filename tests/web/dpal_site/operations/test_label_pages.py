@@ -276,7 +276,7 @@ class TestEachPartServesItsOwn:
         settings.SITE_PART, settings.LABEL_URL = "web", origin
         answer = client.get("/projects/x/label/")
         assert answer.status_code == 421
-        assert "wrong one" in answer.content.decode()
+        assert "misconfigured" in answer.content.decode()
 
     def test_health_is_answered_by_each(self, client, label_part):
         assert client.get("/healthz").status_code == 200

@@ -24,7 +24,7 @@ def test_archived_it_can_be_read_and_comes_out_paused(ask, project):
 
 def test_deleting_wants_the_name_typed(ask, project):
     refused = ask("POST", "deletion", {"typed": "another"})
-    assert (refused.status_code, refused.json()["code"]) == (422, "Type the project's short name as it stands there.")
+    assert (refused.status_code, refused.json()["code"]) == (422, "Type the project's short name exactly.")
     assert ask("POST", "deletion", {}).status_code == 422
     assert not Deletion.objects.exists()
     learning.fill_trusted(project)

@@ -92,7 +92,7 @@ def test_engineers_see_what_was_spent_and_released_and_no_answers(project: Proje
     client = browser_of(engineer)
     page = client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
     assert "Labels agreed on" not in page
-    assert "Start anew" not in page
+    assert "Restart" not in page
     for name in ("labels", "annotators", "work", "nonsense"):
         assert client.get(reverse("learner:dashboard_csv", args=[project.slug, name])).status_code == 404
     assert client.get(reverse("learner:dashboard_plot", args=[project.slug, "labels"])).status_code == 404
@@ -105,12 +105,13 @@ def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: 
     client = browser_of(manager)
     address = reverse("annotation:open_beside", args=[project.slug])
     assert (
-        "Prepare such a project" not in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+        "Open a comparison project"
+        not in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
     )
     assert client.post(address).status_code == 403
     manager.user_permissions.add(Permission.objects.get(codename="add_project"))
     client = browser_of(User.objects.get(pk=manager.pk))
-    assert "Prepare such a project" in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+    assert "Open a comparison project" in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
     check = client.post(address, follow=True)
     assert f"stand beside {project.name}" in check.content.decode()
     assert not any(one.selection == "random" for one in Project.objects.all())
@@ -129,7 +130,7 @@ def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: 
     # What stands beside another or asks at random itself has no other beside it.
     for other in (project, companion):
         page = client.get(reverse("learner:dashboard", args=[other.slug])).content.decode()
-        assert "Prepare such a project" not in page
+        assert "comparison project" not in page
     assert client.post(reverse("annotation:open_beside", args=[companion.slug])).status_code == 404
 
 
@@ -140,7 +141,7 @@ def test_where_answers_are_secret_no_number_or_time_of_them_is_drawn_or_filed(ma
     assert learning.label_everything(secret, make_user("ann"), at_most=3) == 3
     client = browser_of(manager)
     page = client.get(reverse("learner:dashboard", args=[secret.slug])).content.decode()
-    assert "nobody outside learns" in page
+    assert "stay secret" in page
     assert "Labels agreed on" not in page
     for name in ("labels", "annotators"):
         assert rows_of(client, secret, name) == []
@@ -170,7 +171,7 @@ def test_work_is_cancelled_and_started_anew_from_the_page() -> None:
     press("learner:cancel_work", waiting)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.cancelled_by) == ("failed", "manager")
-    assert buttons() == ["Start anew"]
+    assert buttons() == ["Restart"]
     press("learner:retry_work", waiting)
     press("learner:retry_work", waiting)
     assert [each.state for each in Round.objects.order_by("number")] == ["failed", "waiting"]

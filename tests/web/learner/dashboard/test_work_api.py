@@ -29,14 +29,14 @@ def test_what_waits_is_stopped_and_started_anew(ask, project):
     assert (waiting["state"], waiting["can_cancel"], waiting["can_retry"]) == ("waiting", True, False)
     path = f"work/round/{waiting['id']}"
     refused = ask("POST", f"{path}/retry", {})
-    assert (refused.status_code, refused.json()["code"]) == (409, "There is nothing to start anew here.")
+    assert (refused.status_code, refused.json()["code"]) == (409, "There is nothing to restart.")
     stopped = ask("POST", f"{path}/cancel", {}).json()
     assert (stopped["state"], stopped["cancelled_by"]) == ("failed", "manager")
     failed = row_of(ask, "round")
     assert failed["error_as_code"]["parameters"] == {"by": "manager"}
     assert (failed["can_retry"], failed["epsilon"]) == (True, prices.round_price(project).epsilon)
     refused = ask("POST", f"{path}/cancel", {})
-    assert (refused.status_code, refused.json()["code"]) == (409, "It had ended before.")
+    assert (refused.status_code, refused.json()["code"]) == (409, "It has already ended.")
     started = ask("POST", f"{path}/retry", {"most_epsilon": failed["epsilon"]}, key="k")
     assert (started.status_code, started.json()["epsilon"]) == (202, failed["epsilon"])
     assert ask("POST", f"{path}/retry", {"most_epsilon": failed["epsilon"]}, key="k").json() == started.json()

@@ -39,6 +39,7 @@ LOOKS = {
     ActKind.SEE_RELEASE,
     ActKind.SEE_POPULATION,
     ActKind.SEE_VERSION_0,
+    ActKind.SEE_SET_ASIDE,
     ActKind.BEGIN_WITH_EXPERTS,
 }
 
@@ -157,6 +158,14 @@ def skipped_by_the_only_one():
     while (held := queue.claim_next(project=scene.project, user=scene.annotator)) is not None:
         labels.skip_assignment(assignment=held, reason="")
     members.remove_member(project=scene.project, user=other.user, role=Role.ANNOTATOR)
+    return scene
+
+
+def set_aside_without_a_label():
+    scene = asked()
+    for _question in range(3):
+        held = queue.claim_next(project=scene.project, user=scene.annotator)
+        labels.skip_assignment(assignment=held, reason="")
     return scene
 
 
@@ -373,6 +382,7 @@ SCENES: dict[Callable[[], Scene], tuple[Blocker, list[ActKind]]] = {
     limit_of_the_day: (Blocker.LIMITS, [ActKind.CHANGE_LIMITS, ActKind.ADD_PEOPLE]),
     needs_another_person: (Blocker.ANOTHER, [ActKind.ADD_PEOPLE, ActKind.SET_ASIDE]),
     skipped_by_the_only_one: (Blocker.ANOTHER, [ActKind.ADD_PEOPLE, ActKind.SET_ASIDE]),
+    set_aside_without_a_label: (Blocker.ANSWERS, [ActKind.LABEL, ActKind.SEE_SET_ASIDE, ActKind.PAUSE]),
     held_by_somebody: (Blocker.HELD, [ActKind.LABEL]),
     assigned_to_somebody_at_a_limit: (Blocker.ASSIGNED, [ActKind.ASSIGN_ANEW, ActKind.CHANGE_LIMITS]),
     waits_for_answers: (Blocker.ANSWERS, [ActKind.LABEL]),
@@ -605,3 +615,17 @@ def test_the_offer_to_close_a_block_does_not_follow_its_answers():
     learning.label_everything(scene.project, scene.annotator)
     assert [act for act in scene.way().acts if act.kind == ActKind.CLOSE_BLOCK] == before
     assert Assignment.objects.filter(state="labelled").exists()
+
+
+def test_a_model_without_a_label_is_announced_and_a_pause_stops_it():
+    """Its training starts with the number of questions done, so that its date tells nothing of the answers."""
+    scene = set_aside_without_a_label()
+    way = scene.way()
+    assert "3 questions are set aside." in way.sentence
+    assert "the next model has none" in way.sentence
+    take(scene, next(act for act in way.acts if act.kind == ActKind.PAUSE))
+    while (held := queue.claim_next(project=scene.project, user=scene.annotator)) is not None:
+        labels.skip_assignment(assignment=held, reason="")
+    learning.work_off(scene.project)
+    assert not TrainingRun.objects.filter(project=scene.project).exists()
+    assert guarantee(scene.project.pool_account).epsilon_spent == 0

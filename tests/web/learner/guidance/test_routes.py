@@ -10,6 +10,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SENT = {
     scenes.archived: ActKind.TAKE_OUT_OF_ARCHIVE,
     scenes.paused: ActKind.RESUME,
+    scenes.set_aside_without_a_label: ActKind.PAUSE,
     scenes.gate_failed: ActKind.GATE_AGAIN,
     scenes.cancelled_round: ActKind.START_ANEW,
     scenes.block_answered: ActKind.CLOSE_BLOCK,

@@ -7,8 +7,9 @@ from django.urls import reverse
 
 from annotation.models import Role
 from annotation.people.services import members
+from annotation.projects.services.classes import rename_class
 from learner.models import ModelRelease, ReleaseState
-from learner.releases import storage
+from learner.releases import evaluations, storage
 from learner.releases.services import checks
 from tests import learning
 from tests.clients import browser_of
@@ -50,8 +51,8 @@ def test_a_manager_is_told_the_price_of_training_on_few_questions_and_says_the_w
     browser = browser_of(manager)
     for page in (overview, reverse("learner:next_step", args=(project.slug,))):
         html = " ".join(browser.get(page).content.decode().split())
-        assert "20 questions are done for version 1" in html
-        assert "Train on what there is for ε 2.000, δ 0" in html
+        assert "20 of 50 questions are done for version 1" in html
+        assert "Train now for ε 2.000, δ 0" in html
         assert f'action="{train}"' in html
     assert member(project, Role.ENGINEER).post(train).status_code == 403
     assert member(project, Role.ANNOTATOR).post(train).status_code == 404
@@ -74,7 +75,23 @@ def test_a_release_page_opens_with_the_limit_and_shows_what_is_spent(project, re
     for name, digest in release.digests.items():
         assert name in page
         assert digest in page
-    assert "Version 1 of the model was trained" in page
+    assert "Release 1: " in page
+
+
+def test_a_release_keeps_the_name_its_class_had_and_says_so(project, release, manager):
+    name, other = release.weights["classes"]
+    rename_class(project=project, name=name, to="food", known_beforehand=True, actor=manager)
+    page = browser_of(manager).get(reverse("learner:release", args=(project.slug, 1))).content.decode()
+    assert "Classes renamed since" in page
+    assert f"{name} → food" in page
+    # A file may use either name, and the model is measured by both.
+    learning.upload(
+        project, [["a pear", name], ["a plum", "food"], ["a saw", other]], ["text", "label"], role="public_test"
+    )
+    evaluations.evaluate_release(release=release)
+    assert release.evaluations.latest("pk").examples == 3
+    release.refresh_from_db()
+    assert release.weights["classes"] == [name, other]
 
 
 def test_each_entry_a_release_descends_from_is_a_line_of_the_statement(project, release, manager):
@@ -140,17 +157,17 @@ def test_a_manager_closes_a_block_early(manager):
     learning.fill_trusted(project)
     learning.work_off(project)
     overview = client.get(reverse("learner:overview", args=(project.slug,))).content.decode()
-    assert "Block 1 closes at" in overview
+    assert "Block 1 closes and version 1 is trained at" in overview
     assert address in overview
     asked = client.get(address).content.decode()
-    assert "questions are still open" in asked
+    assert "open questions are withdrawn" in asked
     assert "Close block 1 now?" in asked
-    assert re.search(r"By itself the block closes on [^.]*\d{4}", asked)
+    assert re.search(r"Otherwise the block closes on [^.]*\d{4}", asked)
     assert member(project, Role.ENGINEER).post(address).status_code == 403
     assert client.post(address).status_code == 302
     learning.work_off(project, version=1)
     engineer = member(project, Role.ENGINEER)
-    assert "secret: each of 120 at rate 0.2" in engineer.get(pages(project, 1)[0]).content.decode()
+    assert "secret: rate 0.2000 of 120" in engineer.get(pages(project, 1)[0]).content.decode()
     assert (
         "each of 120 records took part with probability at most 0.2"
         in engineer.get(pages(project, 1)[1]).content.decode()
@@ -216,12 +233,12 @@ class TestCandidate:
             shown = client.get(page).content.decode()
             # Beside the number on top, and beside it in the table of versions.
             assert shown.count("No better than always giving one answer") >= 2
-            assert "public sentence encoder" in shown
+            assert "A sentence encoder instead of hashed words" in shown
             assert ("Offer it as the latest" in shown) is asked
         assert engineer.post(address, {"reason": "x"}).status_code == 403
         assert browser_of(manager).post(address, {"reason": " "}).status_code == 422
         assert browser_of(manager).post(address, {"reason": "the test set is old"}).status_code == 302
-        assert "It is offered all the same: the test set is old" in engineer.get(page).content.decode()
+        assert "Offered as the latest: the test set is old" in engineer.get(page).content.decode()
 
 
 def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, manager):
@@ -236,5 +253,5 @@ def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, man
     card = storage.folder_of(release) / "card.md"
     card.write_text(card.read_text().replace("Not covered", "Covered"))
     changed = client.get(address).content.decode()
-    assert "is not the one that was released" in changed
+    assert "The stored card differs from the" in changed
     assert "<h3>Guarantee</h3>" not in changed

@@ -38,7 +38,7 @@ def test_a_model_is_trained_on_few_questions_at_a_word(manager):
     ask = Program(manager, project)
     refused = ask("POST", "trainings", {})
     assert refused.status_code == 409
-    assert "No training waits for a word" in refused.json()["code"]
+    assert "No training is waiting for a" in refused.json()["code"]
     learning.label_everything(project, make_user())
     learning.work_off(project)
     (act,) = (one for one in ask("GET", "next-step").json()["acts"] if one["kind"] == "train_on_few")

@@ -8,7 +8,9 @@ from django.urls import reverse
 from annotation.budget.words import epsilon_words
 from annotation.models import Role
 from annotation.people.services import members
-from learner.models import SharesReport
+from learner.estimators import abstaining
+from learner.models import Grouping, SharesReport
+from learner.releases.selectors import thresholds_of
 from learner.shares import selectors, services
 from tests.db.learner.shares.test_services import measured, released
 from tests.factories import make_user
@@ -70,9 +72,28 @@ def test_the_plan_says_what_a_width_takes(project):
     web, page = signed_in(project.created_by), reverse("learner:shares", args=[project.slug])
     shown = " ".join(web.get(page, {"points": "8"}).content.decode().split())
     for need in selectors.needs(project, points=8.0):
-        assert ("no number of labels" if need.labels is None else f": {need.labels} labels") in shown
+        assert ("out of reach" if need.labels is None else f": {need.labels} labels") in shown
     for typed in ("", "x", "-1", "nan", "inf"):
-        assert "labels, and the model" not in web.get(page, {"points": typed}).content.decode()
+        assert "labels, with" not in web.get(page, {"points": typed}).content.decode()
+
+
+def test_thresholds_are_shown_with_their_release(project, monkeypatch):
+    monkeypatch.setattr(abstaining, "WANTED", {0.5: 2, 0.99: 100})
+    web, page = signed_in(project.created_by), reverse("learner:shares", args=[project.slug])
+    (offer,) = selectors.offers(project, grouping=Grouping.CONFIDENCE)
+    shown = " ".join(web.get(page, {"by": "confidence"}).content.decode().split())
+    assert f"Ask for ε {epsilon_words(offer.epsilon)}" in shown
+    assert web.post(page, {"block": "2", "grouping": "confidence"}).status_code == 302
+    services.measure_shares(report_id=SharesReport.objects.get(project=project).pk)
+    of_release = reverse("learner:release", args=[project.slug, 1])
+    (found,) = (one for one in thresholds_of(SharesReport.objects.get()) if one.threshold is not None)
+    for address in (page, of_release):
+        assert floatformat(found.threshold, 3) in web.get(address).content.decode()
+    reading = program(project, "models:read", role=Role.ENGINEER)
+    (told,) = reading.get(f"/api/v1/projects/{project.slug}/shares").json()
+    assert told["shares"] == []
+    assert [one["threshold"] for one in told["thresholds"]] == [found.threshold, None]
+    assert reading.get(f"/api/v1/projects/{project.slug}/shares/offers?grouping=confidence").json()[0]["width"] is None
 
 
 def test_the_table_comes_as_a_file(project):

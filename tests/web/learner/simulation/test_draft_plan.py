@@ -57,7 +57,7 @@ def test_what_was_typed_is_what_is_counted(client: Client) -> None:
     # All of the limit is planned for: as many releases, each at a lower price.
     strict = page.context["forecast"]
     assert (strict.releases, strict.records) == (2, 500)
-    assert "500 records, a public number" in page.content.decode()
+    assert "500 records (a public number)" in page.content.decode()
     loose = client.get(plan_of(client, "pool-experts", level="loose")).context["forecast"]
     assert loose.releases == 2
     assert loose.training > strict.training
@@ -80,7 +80,7 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
         result={"seeds": 2, "curves": {"made_up": [{"labels": 30, "mean": 0.8, "low": 0.7, "high": 0.9}]}}
     )
     page = client.get(address, {"records": "300"})
-    assert "A simulation, and no promise about your data" in page.content.decode()
+    assert "simulated projects with real noise" in page.content.decode()
     assert client.get(page.context["accuracy_plot"])["Content-Type"] == "image/svg+xml"
     project = open_preset(
         opener,
@@ -92,7 +92,7 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
         feature_dimension=8,
     )
     later = client.get(reverse("learner:plan", args=[project.slug]), {"records": "300"})
-    assert "A simulation, and no promise about your data" in later.content.decode()
+    assert "simulated projects with real noise" in later.content.decode()
 
 
 def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, opener: User) -> None:
@@ -115,4 +115,4 @@ def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, op
     assert "The whole stream costs" in page
     assert "Choosing costs" not in page
     few = client.get(reverse("learner:plan", args=[project.slug]), {"records": "300"}).content.decode()
-    assert "so many records give too few labels for one model" in few
+    assert "Nothing to simulate: too few" in few

@@ -7,6 +7,10 @@ from django.urls import reverse
 
 from annotation.models import Job, Project, WorkState
 from annotation.projects.services.opening import create_project
+from learner.estimators.choice import EstimatorChoice
+from learner.estimators.planned import PlannedEstimator
+from learner.estimators.randomized_answers import KnownChannel
+from learner.estimators.running_sums import OfRunningSums
 from learner.models.planning import PlanSimulation
 from learner.simulation import curves, estimates, services
 from learner.simulation.estimates import recommendation
@@ -35,7 +39,7 @@ def facts_of(page) -> dict[str, str]:
 def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Client, manager: User) -> None:
     project = open_preset(manager, "pool-experts")
     facts = facts_of(client.get(page_of(project), {"records": 2000}))
-    assert (facts["Questions of the first round"], facts["Rounds until the last model"], facts["Labels in all"]) == (
+    assert (facts["Questions of the next round"], facts["Rounds until the last model"], facts["Labels in all"]) == (
         "200",
         "2",
         "1,600",
@@ -45,6 +49,18 @@ def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Cli
     plain = open_preset(manager, "pool-experts", selection="random", estimator="logistic", training_epsilon=0.5)
     facts = facts_of(client.get(page_of(plain), {"records": 2000}))
     assert {"Questions per round", "One training costs", "Labels of the last model"} <= facts.keys()
+
+
+@pytest.mark.parametrize(
+    ("preset", "estimator"),
+    [("fraud-stream", OfRunningSums), ("voice-crowd", KnownChannel), ("pool-experts", PlannedEstimator)],
+)
+def test_the_plan_says_why_releases_are_not_compared_with_version_0(
+    client: Client, manager: User, preset: str, estimator: type[EstimatorChoice]
+) -> None:
+    page = client.get(page_of(open_preset(manager, preset)))
+    assert ("can be worse than version 0" in page.content.decode()) == (not estimator.picks)
+    assert estimator.why_no_pick in page.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +108,7 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     job.refresh_from_db()
     assert job.state == WorkState.DONE
     page = client.get(page_of(project) + "?records=300").content.decode()
-    assert "A simulation, and no promise about your data" in page
+    assert "simulated projects with real noise" in page
     simulation.refresh_from_db()
     assert recommendation(simulation.result) in page
     answer = program_of(manager).get(f"/api/v1/projects/{project.slug}/plan/simulation?records=300").json()
@@ -108,8 +124,8 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     assert b"<desc>" in picture.content
     # Another project under the same settings has it already; other settings have not.
     twin = open_preset(manager, "pool-experts", feature_dimension=8)
-    assert "A simulation, and no promise" in client.get(page_of(twin) + "?records=300").content.decode()
-    assert "A simulation, and no promise" not in client.get(page_of(twin) + "?records=301").content.decode()
+    assert "simulated projects with real noise" in client.get(page_of(twin) + "?records=300").content.decode()
+    assert "simulated projects with real noise" not in client.get(page_of(twin) + "?records=301").content.decode()
 
 
 @pytest.mark.parametrize("records", ["0", "x", "1e9"])
@@ -144,14 +160,14 @@ def crowd_of_eighteen(manager: User, **settings: object) -> Project:
     ("changes", "said", "unsaid"),
     [
         # Eighteen classes at epsilon 1: a response says the true one in 14 of 100 cases.
-        ({"answers_epsilon": 1.0}, "At this epsilon answers add almost nothing: 120 questions", "annotators"),
-        ({"answers_epsilon": 4.0}, "", "add almost nothing"),
+        ({"answers_epsilon": 1.0}, "At this epsilon 120 questions are worth", "annotators"),
+        ({"answers_epsilon": 4.0}, "", "At this epsilon"),
         (
             {"answers_epsilon": 4.0, "answers_unit": "annotator", "answers_cap": 10},
-            "These questions need at least 36 annotators, since nobody answers more than 10.",
+            "They need at least 36 annotators at 10 answers each.",
             "no annotator",
         ),
-        ({"label_randomizer": "not_secret"}, "", "add almost nothing"),
+        ({"label_randomizer": "not_secret"}, "", "At this epsilon"),
     ],
 )
 def test_the_plan_says_where_answers_teach_nothing_and_how_many_people_they_take(
@@ -162,7 +178,7 @@ def test_the_plan_says_where_answers_teach_nothing_and_how_many_people_they_take
     assert said in page
     assert unsaid not in page
     small = changes.get("answers_unit") == "annotator" or changes.get("answers_epsilon") == 1.0
-    assert ("From about ε" in page) == small
+    assert ("They help from about ε" in page) == small
 
 
 def test_the_epsilon_that_is_named_is_the_first_that_helps(manager: User) -> None:
@@ -170,7 +186,7 @@ def test_the_epsilon_that_is_named_is_the_first_that_helps(manager: User) -> Non
         project = crowd_of_eighteen(manager, answers_epsilon=epsilon)
         hints = estimates.answer_hints(project, 120)
         assert bool(hints) == (epsilon < 1.75), epsilon
-        assert not hints or "From about ε 1.75 of all answers" in hints[0]
+        assert not hints or "They help from about ε 1.75" in hints[0]
 
 
 @pytest.mark.parametrize(("private", "advised"), [(0.60, "larger ε"), (0.895, "Keep this ε"), (0.95, "Keep this ε")])

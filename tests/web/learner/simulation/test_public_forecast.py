@@ -6,16 +6,20 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from annotation.choices.gates import gate_from
+from annotation.choices.presets import PRESETS
+from annotation.gates.comparison import synthetic_log
 from annotation.models import Job, Project, Record
 from annotation.models.imports import OpeningDraft
 from learner.models.planning import PlanSimulation
 from learner.simulation.forecast import forecast_of
 from learner.simulation.public_rows import read_public
 from learner.tasks import simulate_plan_task
+from privacy.gate.planning import passing
 from tests import raw_files
 from tests.clients import browser_of
 from tests.factories import make_user
-from tests.openings import open_as_shown
+from tests.openings import open_as_shown, sent_by
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
@@ -46,7 +50,9 @@ def asked_by_page(client: Client, **typed: str) -> str:
 def test_the_public_rows_of_a_draft_are_read_outside_the_web_thread(
     client: Client, kind: str, rows: int, named: bool
 ) -> None:
-    assert 'hx-trigger="load"' in client.get(bring(client, raw_files.KINDS[kind]())).content.decode()
+    page = client.get(bring(client, raw_files.KINDS[kind]())).content.decode()
+    assert 'hx-trigger="load, every 25s"' in page
+    assert "The accuracy is being estimated." in page
     asked_by_page(client, records="100")
     simulation = PlanSimulation.objects.get()
     assert simulation.result is None
@@ -54,7 +60,7 @@ def test_the_public_rows_of_a_draft_are_read_outside_the_web_thread(
     assert found is not None
     assert len(found.X) == len(found.y) >= min(30, rows)
     assert set(found.y) == {0, 1}
-    assert (found.named is not None) == named
+    assert (found.version_0 is not None) == named
     # Two hundred labels are more than the file has.
     simulation.setup |= {"records": 2000}
     assert read_public(simulation) is None
@@ -82,7 +88,9 @@ def test_the_numbers_of_the_opening_page_are_those_of_the_project(client: Client
     # The first model of 40 labels; of the second, 320, the 60 rows say nothing.
     assert len(points) == 1
     assert points[0].labels <= 45
-    assert "simulated on the public file" in client.get(plan).content.decode()
+    page = client.get(plan).content.decode()
+    assert "Simulated on the public file" in page
+    assert "too few rows to simulate the" in page
     assert open_as_shown(client, address).status_code == 302
     assert forecast_of(Project.objects.get()).course.points == points
 
@@ -97,3 +105,31 @@ def test_another_project_never_shows_what_rests_on_this_public_file(client: Clie
     other = bring(client, raw_files.table())
     assert open_as_shown(client, other).status_code == 302
     assert forecast_of(Project.objects.latest("pk")).course.points == ()
+
+
+def test_a_draft_plans_for_the_rows_of_its_file(client: Client) -> None:
+    address = bring(client, raw_files.KINDS["many"]())
+    client.get(address)
+    plan = reverse("learner:draft_plan", args=[OpeningDraft.objects.get().pk])
+    assert client.get(plan).context["forecast"].records == 303
+    # Three of them are in the public file, too.
+    client.post(address, sent_by(client.get(address)) | {"leave_out": "yes"})
+    client.get(address)
+    assert client.get(plan).context["forecast"].records == 300
+
+
+def test_a_crowd_draft_plans_for_no_number_that_follows_from_its_texts(client: Client) -> None:
+    address = bring(client, raw_files.KINDS["user names"]())
+    shown = sent_by(client.get(address))
+    client.post(address, shown | {"preset": "voice-crowd"})
+    client.get(address)
+    draft = OpeningDraft.objects.get()
+    assert draft.files["pool"]["rows"] == 3000
+    plan = client.get(reverse("learner:draft_plan", args=[draft.pk])).context["forecast"]
+    assert plan.records == round(passing(synthetic_log(), gate_from(PRESETS["voice-crowd"].defaults)).texts)
+    address = asked_by_page(client)
+    point = {"labels": 20, "mean": 0.7, "low": 0.6, "high": 0.8, "macro_f1": 0.7}
+    PlanSimulation.objects.update(result={"seeds": 5, "curves": {"public": [point]}, "plain": {"public": [point]}})
+    page = client.get(address).content.decode()
+    assert "Simulated on the public file" in page
+    assert "labels of the plan" not in page

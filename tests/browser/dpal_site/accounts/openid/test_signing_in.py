@@ -54,7 +54,7 @@ def test_a_refusal_says_why_and_leads_back(page: Page, live_server, issuer, monk
     page.goto(live_server.url + reverse("login"))
     keys.follow(page.get_by_role("button", name=f"Continue with {NAME}"))
     page.get_by_role("button", name="Tell them who I am").click()
-    expect(page.get_by_role("heading", name="You are not logged in")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="Not logged in")).to_be_visible(timeout=30_000)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert violations(page) == []

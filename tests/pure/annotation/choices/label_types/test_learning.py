@@ -12,10 +12,10 @@ SOUND |= {"estimator": "label_sets", "selection": "secret_sample"}
     ("changed", "words"),
     [
         ({}, ""),
-        ({"estimator": "sums"}, "learned by label_sets alone"),
-        ({"question_kind": "choose"}, "here each answer names one"),
-        ({"question_kind": "rating"}, "here each answer names one"),
-        ({"question_kind": "confirm", "estimator": "sums"}, "Only running_sums learn from a no"),
+        ({"estimator": "sums"}, "need the model label_sets"),
+        ({"question_kind": "choose"}, "learns nothing from such answers"),
+        ({"question_kind": "rating"}, "learns nothing from such answers"),
+        ({"question_kind": "confirm", "estimator": "sums"}, "Such answers need the model running_sums"),
         ({"question_kind": "rating", "estimator": "sums"}, ""),
     ],
 )

@@ -3,7 +3,7 @@ from annotation.choices.label_types.rating import Rate
 
 def test_a_stream_is_not_rated():
     settings = {"oracle": "trusted", "arrival": "stream", "data_kind": "text", "classes": ["a", "b"]}
-    assert "pool" in Rate.broken_by(settings)["question_kind"]
+    assert "A stream asks for one class" in Rate.broken_by(settings)["question_kind"]
     assert not Rate.broken_by({**settings, "arrival": "pool"})
 
 

@@ -1,4 +1,5 @@
 import io
+import zipfile
 from typing import Any
 
 import pytest
@@ -36,6 +37,13 @@ POOLS = {
         {"delimiter": ",", "has_header": True},
         "",
     ),
+    "ratings": (
+        "text",
+        {"response": "", "comment": "text"},
+        {"delimiter": "\t", "has_header": True},
+        "en",
+    ),
+    "spans": ("text", {"text": "text"}, {}, "en"),
 }
 LABELS = {
     "many": ("category", 77, "", 1),
@@ -44,6 +52,8 @@ LABELS = {
     "german": ("Label", 2, "", 1),
     "images": ("file", 2, "", 1),
     "table": ("is_fraud", 2, "", 1),
+    "ratings": ("stars", 5, "", 1),
+    "spans": ("spans", 2, "", 1),
 }
 
 
@@ -65,12 +75,14 @@ def test_the_labels_of_a_public_file_are_recognised(kind: str) -> None:
     labels = labels_of(
         io.BytesIO(brought.public),
         brought.public_name,
-        column=column,
+        columns=[column],
         reading=found.reading,
         shape=found.shape,
         maximum_bytes=MOST,
     )
     assert (len(labels.classes), labels.separator, labels.most) == (number, separator, most)
+    # Several labels of a row are shown as a person writes them.
+    assert not any("[" in cell for row in found.rows for cell in row)
 
 
 def test_spellings_of_one_class_are_one_class() -> None:
@@ -119,6 +131,16 @@ def test_bytes_that_are_no_western_text_are_given_no_encoding() -> None:
         detect(russian, "rows.csv")
 
 
+def test_a_folder_without_an_image_is_no_class() -> None:
+    brought = raw_files.images()
+    packed = io.BytesIO(brought.public)
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr("notes/readme.txt", "who took them")
+    shape = detect(packed.getvalue(), "signs.zip", labelled=True).shape
+    labels = labels_of(packed, "signs.zip", columns=["file"], reading={}, shape=shape, maximum_bytes=MOST)
+    assert labels.classes == ["circle", "square"]
+
+
 def test_more_values_than_classes_can_be_are_refused() -> None:
     with pytest.raises(InvalidUpload, match="more than 1,000"):
         sorted_labels([f"value {n}" for n in range(1001)])
@@ -134,3 +156,19 @@ def test_more_values_than_classes_can_be_are_refused() -> None:
 )
 def test_the_language_is_that_of_most_short_words(text: str, code: str) -> None:
     assert language_of([text]) == code
+
+
+@pytest.mark.parametrize("cell", ["[]", "nobody", '[["a", 1, "name"]]', '{"start": 0}'])
+def test_a_column_is_of_spans_if_all_its_cells_are(cell):
+    rows = [("text", "marked"), ("please call Olga now", '[[12, 16, "name"]]'), ("is nobody here today", cell)]
+    found = detect(raw_files.lines(rows[0], rows[1:]), "a.csv", labelled=True)
+    labels = labels_of(
+        io.BytesIO(raw_files.lines(rows[0], rows[1:])),
+        "a.csv",
+        columns=["marked"],
+        reading=found.reading,
+        shape=found.shape,
+        maximum_bytes=MOST,
+    )
+    assert labels.spans == (cell == "[]")
+    assert not labels.spans or labels.classes == ["name"]

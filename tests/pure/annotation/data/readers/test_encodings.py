@@ -59,17 +59,17 @@ def test_latin_1_and_windows_1252_differ_where_people_must_say():
 @pytest.mark.parametrize(
     ("data", "encoding", "rule"),
     [
-        (ROWS.encode("utf-16-le"), None, "seems to be UTF-16 without the mark"),
-        (ROWS.encode("utf-16-be"), "windows-1252", "seems to be UTF-16 without the mark"),
-        (ROWS.encode("utf-16-le"), "utf-16", "encoding: the file has no mark"),
-        (ROWS.encode("utf-16"), "windows-1252", "encoding: the file begins with the mark of utf-16"),
-        (b"\xfe\xff" + ROWS.encode("utf-16-be"), "utf-16-le", "mark of utf-16, so it is not utf-16-le"),
-        (ROWS.encode("utf-8-sig"), "iso-8859-1", "mark of utf-8, so it is not iso-8859-1"),
+        (ROWS.encode("utf-16-le"), None, "file: looks like UTF-16"),
+        (ROWS.encode("utf-16-be"), "windows-1252", "file: looks like UTF-16"),
+        (ROWS.encode("utf-16-le"), "utf-16", "encoding: the file has no byte"),
+        (ROWS.encode("utf-16"), "windows-1252", "encoding: the file is utf-16"),
+        (b"\xfe\xff" + ROWS.encode("utf-16-be"), "utf-16-le", "is utf-16, not utf-16-le"),
+        (ROWS.encode("utf-8-sig"), "iso-8859-1", "is utf-8, not iso-8859-1"),
         (ROWS.encode("utf-32"), None, "UTF-32"),
         (b"\xff\xfe" + ROWS.encode("utf-16-le")[:-1], None, "cut off within a character"),
-        (parquet(text=["a"]), "utf-8", "only text files"),
-        (workbook({"A": sheet([["text"], ["a"]])}), "windows-1252", "only text files"),
-        (b"\x89PNG\r\n\x1a\n", "windows-1252", "neither CSV"),
+        (parquet(text=["a"]), "utf-8", "only for text files"),
+        (workbook({"A": sheet([["text"], ["a"]])}), "windows-1252", "only for text files"),
+        (b"\x89PNG\r\n\x1a\n", "windows-1252", "must be CSV"),
     ],
 )
 def test_what_contradicts_itself_or_was_not_said_is_refused(data, encoding, rule):

@@ -131,7 +131,7 @@ def test_a_table_is_read_from_the_data_of_the_tasks():
             "label: the file has no column named 'mood'",
         ),
         (b'[{"data": {"text": "a"}}]', Layout(kind="text", text="text", label="text"), "label: names the field"),
-        (b'[{"data": {"image": "/a.png"}}]', Layout(kind="image", height=1, width=1), "images by address"),
+        (b'[{"data": {"image": "/a.png"}}]', Layout(kind="image", height=1, width=1), "only name images"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_rule(data, layout, message):

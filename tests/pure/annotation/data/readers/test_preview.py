@@ -122,3 +122,16 @@ def test_the_first_rows_with_every_bad_cell():
         PreviewRow(7, (PreviewCell("more"), PreviewCell("ham"))),
     )
     assert seen.bad_count == 3
+
+
+def test_spans_are_shown_with_their_text_and_those_beyond_the_words_that_are_labelled_are_counted():
+    layout = Layout(kind="text", text="text", label="spans", classes=("name",), spans=True)
+    text = "Olga comes " + "and waits " * 20
+    rows = [
+        {"text": text, "spans": [[0, 4, "name"], [len(text) - 6, len(text) - 1, "name"]]},
+        {"text": "Olga", "spans": [[0, 9, "name"]]},
+    ]
+    found = preview("".join(json.dumps(row) + "\n" for row in rows).encode(), layout, name="a.jsonl")
+    assert [row.cells[1].value for row in found.rows] == ['[[0,4,"name"]]', "[[0, 9, 'name']]"]
+    assert [row.is_bad for row in found.rows] == [False, True]
+    assert (found.cut_spans, str(found.left_out)) == (1, "1 span beyond the first 32 words left out")

@@ -215,6 +215,17 @@ class TestALook:
         assert [row.reason for row in rows] == [""] * 20
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("deep.jsonl", b'{"text": ' + b"[" * 480 + b"]" * 480 + b"}\n"), ("long.csv", b'"' + b"a" * 900 + b'"\n')],
+)
+def test_a_page_that_shows_first_rows_is_sent_no_more(name, line):
+    """What thousands of cells hold is unpacked by the process of the page, whose other threads wait meanwhile."""
+    data = (b"text\n" if name.endswith(".csv") else b"") + line * 2_000
+    upload = Upload(io.BytesIO(data), name, TEXT, maximum_bytes=10**9, look=FirstRows(20))
+    assert {len(batch.lines) for batch in upload.cells() if batch.lines} == {20}
+
+
 def varint(number, length=1):
     """Return a number as the compact Thrift protocol writes it, of at least this length."""
     number, parts = number << 1, []

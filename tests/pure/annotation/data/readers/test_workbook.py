@@ -127,7 +127,7 @@ class TestRows:
         assert bad == [BadRow(3, "text", workbook.MERGED), BadRow(4, "text", workbook.MERGED)]
 
     def test_a_merged_header_refuses_the_file(self):
-        with pytest.raises(InvalidUpload, match="line 1 is merged"):
+        with pytest.raises(InvalidUpload, match="line 1 is a merged cell"):
             read(made({"A": sheet([HEADER, [1, "a"]], merged=["A1:B1"])}))
 
     def test_without_a_header_columns_are_called_by_their_place(self):

@@ -130,7 +130,7 @@ def test_what_was_learned_is_not_released_or_taken_without_its_transcript(tmp_pa
     write(tmp_path / "release")
     assert recompute_weights(tmp_path / "release") == 0.0
     (tmp_path / "release" / "transcript.json").unlink()
-    with pytest.raises(ArtifactCorrupt, match="lacks the transcript"):
+    with pytest.raises(ArtifactCorrupt, match="transcript of its training is missing"):
         recompute_weights(tmp_path / "release")
 
 

@@ -12,7 +12,8 @@ from tests.pure.learner.releases.artifacts.test_files import CARD, MODELS, PRIVA
 def test_the_library_reads_a_card_as_it_was_meant(kind):
     card = ModelCard(render_card(MODELS[0], reads=kind, card=CARD, privacy=PRIVACY))
     data = card.data
-    assert (data.library_name, data.license, data.pipeline_tag) == ("sklearn", "unknown", PIPELINE_TAGS[kind])
+    library = "dpal" if kind == "spans" else "sklearn"
+    assert (data.library_name, data.license, data.pipeline_tag) == (library, "unknown", PIPELINE_TAGS[kind])
     assert data.model_name == CARD["name"]
     assert "differential-privacy" in data.tags
     found = {(result.metric_type, result.metric_value) for result in data.eval_results}

@@ -67,3 +67,4 @@ def test_nothing_acts_as_html(hostile):
 def test_a_card_of_another_shape_is_shown_whole():
     assert card_html("plain words") == "<p>plain words</p>\n"
     assert card_html("") == ""
+    assert card_html("**Epsilon 0.**") == "<p><strong>Epsilon 0.</strong></p>\n"

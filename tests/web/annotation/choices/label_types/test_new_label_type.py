@@ -40,7 +40,7 @@ def test_the_label_page_asks_it_in_its_words_by_its_keys(project):
     html = tight(web.get(reverse("annotation:label", args=(project.slug,))).content.decode())
     assert 'value="2" data-shortcut="3 h"' in html
     assert "hard to say" in html
-    assert "say that the guess is wrong" in html
+    assert "No, it is wrong" in html
     held = Assignment.objects.get(state=AssignmentState.LEASED)
     web.post(reverse("annotation:submit", args=(held.pk,)), {"choice": SHY})
     assert Label.objects.get().choice == SHY

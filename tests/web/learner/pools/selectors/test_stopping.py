@@ -41,7 +41,7 @@ def test_where_it_is_enough_the_overview_says_so_and_a_manager_pauses(crowd):
     assert PAUSE in page.content.decode()
     assert "More answers no longer help" in text_of(client.get(f"/projects/{crowd.slug}/dashboard/"))
     german = text_of(client.get(f"/projects/{crowd.slug}/overview/", headers={"accept-language": "de"}))
-    assert "Weitere Antworten helfen nicht mehr" in german
+    assert "Mehr Antworten helfen nicht mehr" in german
     client.post(f"/projects/{crowd.slug}/state/", {"state": "paused"})
     crowd.refresh_from_db()
     assert crowd.state == ProjectState.PAUSED

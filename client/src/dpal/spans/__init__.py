@@ -1,0 +1,1 @@
+"""Typed spans of a text: positions, token tags and the files that hold them."""
