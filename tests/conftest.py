@@ -46,7 +46,8 @@ SHARED = servers.REPOSITORY / "var" / "test"
 # One name for the controller and its xdist workers, another for any run beside it.
 RUN = os.environ.setdefault("DPAL_TEST_RUN", str(os.getpid()))
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
-RUN_DIR = SHARED / f"run-{RUN}" / WORKER
+# A test that starts pytest gives its environment away; what that one removes at its end is its own.
+RUN_DIR = SHARED / f"run-{RUN}" / f"{WORKER}-{os.getpid()}"
 
 # Before the settings load, which is why pyproject.toml does not name them to pytest: a developer's own site stays out
 # of reach.
