@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.choices.policies import BatchState, FixedBatches, FixedWindows
@@ -28,7 +28,6 @@ def run(start, stop, state, **changes):
 
 
 @given(cuts=st.lists(st.integers(0, 300), max_size=6), seed=st.integers(0, 99))
-@settings(deadline=None)
 def test_every_record_is_examined_once_whatever_is_posted_again(cuts, seed):
     """Blocks that overlap what was seen before, from a state that went through JSON: no slot gets a second coin."""
     rng = SimulationRandom(seed)

@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from privacy.accounting.events import event_from_json
@@ -74,7 +74,6 @@ def as_dict(table):
     return dict(zip(table["text"].to_pylist(), table["sample_count"].to_pylist(), strict=True))
 
 
-@settings(deadline=None)
 @given(
     records=RECORDS,
     cuts=CUTS,
@@ -91,7 +90,6 @@ def test_record_gate_equals_the_naive_one(records, cuts, k, rate, normalizer, me
     assert released["text"].to_pylist() == sorted(released["text"].to_pylist(), key=str.encode)
 
 
-@settings(deadline=None)
 @given(
     records=RECORDS,
     cuts=CUTS,
@@ -108,7 +106,6 @@ def test_contributor_gate_equals_the_naive_one(records, cuts, k, rate, cap, memo
 
 
 @pytest.mark.parametrize("unit", ["record", "contributor"])
-@settings(deadline=None)
 @given(records=RECORDS, cuts=CUTS, memory=st.sampled_from([100, 1000, 2**27]))
 def test_ranges_collected_apart_decide_the_same(unit, records, cuts, memory):
     gate = KAnonymityGate(2, 0.8, unit=unit, texts_per_contributor=2 if unit == "contributor" else None)
@@ -194,7 +191,6 @@ def test_one_contributor_with_a_million_rows():
     assert gate.release([batch] * 8, key=KEY).num_rows == 0
 
 
-@settings(deadline=None)
 @given(records=RECORDS, others=RECORDS)
 def test_what_a_contributor_keeps_does_not_depend_on_others(records, others):
     """The same places and words, other people saying other things: ann's texts stay the same."""
@@ -281,7 +277,6 @@ def test_parameters_are_checked(arguments):
         KAnonymityGate(**{"k": 2, "sampling_rate": 0.5, **arguments})
 
 
-@settings(deadline=None)
 @given(rate=st.floats(2**-32, 1 - 2**-32))
 def test_charged_rate_is_the_rate_of_the_coins(rate):
     exact = KAnonymityGate(2, rate).exact_sampling_rate

@@ -64,7 +64,6 @@ def by_text(tables):
 
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", GATES)
-@settings(deadline=None, max_examples=40)
 @given(records=RECORDS, cuts=st.lists(st.integers(0, 60), max_size=4), shares=st.integers(1, 5))
 def test_counts_do_not_depend_on_ranges_and_shares(name, records, cuts, shares):
     gate = GATES[name]

@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.gate import RATES, frontier, gate_delta
@@ -95,7 +95,6 @@ def test_expected_texts_are_what_the_sampled_gate_lets_out():
     assert expected.contribution_share == pytest.approx(sum(released["sample_count"].to_pylist()) / 30_000, abs=0.02)
 
 
-@settings(deadline=None)
 @given(
     records=st.lists(st.tuples(st.sampled_from("abc "), st.sampled_from("xyz")), max_size=40),
     cap=st.none() | st.integers(3, 5),

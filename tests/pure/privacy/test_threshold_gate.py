@@ -5,7 +5,7 @@ import mpmath
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.events import event_from_json
@@ -52,7 +52,6 @@ def test_contributors_count_once_and_weigh_less_the_more_they_say():
     memory=st.sampled_from([100, 2**27]),
     seed=st.integers(0, 9),
 )
-@settings(deadline=None)
 def test_noise_is_added_to_the_exact_counts(records, memory, seed):
     """With next to no noise the output is the exact count of records, from the threshold on."""
     gate = ThresholdGate(60.0, 0.4, noise="truncated_geometric", floor=3)
@@ -114,7 +113,6 @@ def test_weights_of_a_contributor_have_a_norm_of_at_most_one(texts):
 
 
 @given(scale=st.floats(0.05, 200), distance=st.integers(1, 60), bound=st.none() | st.integers(0, 60))
-@settings(deadline=None)
 def test_tail_chances_are_certain_bounds(scale, distance, bound):
     """Against a sum of the masses with 80 digits."""
     low, high = GeometricNoise(scale, bound)._tail(distance, 64)

@@ -89,7 +89,6 @@ def same_rows(ours, theirs, records) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 @given(texts=st.lists(TEXT, min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
 def test_words_are_those_that_the_site_counts(rule, texts):
     files = FEATURIZERS[f"hashed {rule}"].attachments()
     words = WORDS.get(rule) or WORDS.setdefault(rule, words_of(rule, files))
@@ -127,7 +126,6 @@ def test_texts_become_the_same_rows(tmp_path, name):
     )
 
     @given(texts=st.lists(TEXT, min_size=1, max_size=8))
-    @settings(max_examples=40, deadline=None)
     def agree(texts):
         same_rows(ours, theirs, texts)
 
@@ -147,7 +145,6 @@ def test_rows_become_the_same_rows(tmp_path, name):
     @given(
         rows=st.lists(st.dictionaries(st.sampled_from(["age", "sum", "kind", "other"]), VALUE), min_size=1, max_size=6)
     )
-    @settings(max_examples=100, deadline=None)
     def agree(rows):
         same_rows(ours, theirs, rows)
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
@@ -112,7 +112,6 @@ sets = st.lists(st.booleans(), min_size=6, max_size=6).filter(lambda row: sum(ro
 lengths = st.floats(0, 1)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), adjacency=st.sampled_from(ADJACENCIES), moment_share=st.sampled_from([0.0, 0.05, 0.5]))
 def test_neighbours_move_all_sums_by_no_more_than_is_charged(data, adjacency, moment_share):
     """The weighted distance between the exact sums of neighbours, rounding included, and near it for the worst one."""
@@ -158,7 +157,6 @@ def test_a_record_with_all_its_labels_moves_as_much_as_is_charged(moment_share):
         assert cheaper.gaussian_mu() < moved
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     epsilon=st.floats(0.01, 10),
     exponent=st.floats(-12, -2),

@@ -65,7 +65,6 @@ def test_the_price_is_epsilon_whatever_the_parameters(
     n_classes=st.integers(2, 12),
     n_features=st.integers(1, 500),
 )
-@settings(max_examples=50)
 def test_a_gaussian_tilt_costs_epsilon_and_delta(epsilon, delta, regularization, n_classes, n_features):
     estimator = PrivateLogisticRegression(
         epsilon, regularization, "gaussian", delta=delta, classes=range(n_classes), adjacency="add_remove"

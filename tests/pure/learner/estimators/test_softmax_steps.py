@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpal.recompute.softmax_steps import start_of
@@ -67,7 +67,6 @@ def test_a_prior_says_of_moved_rows_what_it_said_of_them():
     assert np.allclose(moved / moved.std(), said / said.std())
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), common=st.floats(0, 50), bound=st.floats(0.1, 10), count=st.integers(1, 40))
 def test_no_row_becomes_longer_than_is_paid_for(seed, common, bound, count):
     rows, labels = task(count, common=common, seed=seed)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -212,7 +212,6 @@ def test_split_noise_gives_two_independent_versions():
     assert abs((first.class_sums * second.class_sums).mean()) < 0.15
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     epsilon=st.floats(0.01, 10),
     exponent=st.floats(-12, -2),

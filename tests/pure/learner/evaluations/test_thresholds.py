@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from learner.releases.evaluation import FEWEST, WANTED, Outcomes, class_thresholds
@@ -20,7 +20,6 @@ def precision_from(found: Outcomes, place: int, threshold: float) -> tuple[int, 
 
 
 @given(n=st.integers(1, 400), seed=st.integers(0, 10**6), digits=st.integers(1, 6))
-@settings(max_examples=80, deadline=None)
 def test_a_threshold_is_the_smallest_that_reaches_its_precision(n, seed, digits):
     found = outcomes(n, seed=seed, digits=digits)
     for place in range(3):

@@ -2,7 +2,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -35,7 +35,6 @@ def scaled(rows: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("ngram_range", [(1, 1), (1, 3), (2, 2)])
 @given(texts=st.lists(TEXT, min_size=1, max_size=8), rule=st.sampled_from(Normalizer))
-@settings(max_examples=60, deadline=None)
 def test_counts_are_those_of_scikit_learn(texts, rule, ngram_range):
     vectorizer = HashingVectorizer(
         n_features=32, ngram_range=ngram_range, norm=None, lowercase=False, tokenizer=str.split, token_pattern=None

@@ -3,7 +3,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from learner.papers.ghassemi_curves import HuberLoss, HuberSVMBaseline, PrivateHuberSVM
@@ -42,7 +42,6 @@ def test_loss_is_the_smoothed_hinge(smoothing):
     adjacency=st.sampled_from(["null", "replace"]),
     n_classes=st.integers(2, 6),
 )
-@settings(deadline=None)
 def test_the_price_is_epsilon_whatever_the_parameters(epsilon, regularization, smoothing, method, adjacency, n_classes):
     estimator = PrivateHuberSVM(
         epsilon, regularization, method, smoothing=smoothing, classes=range(n_classes), adjacency=adjacency

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.choices.catalogue import CATALOGUE
@@ -75,7 +75,6 @@ def chosen(strategy, candidates, n, *, model=BINARY, seed=1):
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
-@settings(deadline=None)  # a strategy may train a network for each query
 @given(candidates=st.lists(st.integers(0, 119), unique=True, max_size=40), n=st.integers(0, 50), seed=st.integers(0, 9))
 def test_picks_are_distinct_candidates_in_the_right_number(strategy, candidates, n, seed):
     picks = chosen(strategy, np.array(candidates, dtype=np.int64), n, seed=seed)

@@ -2,7 +2,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.composition import gaussian_epsilon
@@ -15,7 +15,6 @@ from privacy.accounting.steps import (
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     epsilon=st.floats(0.01, 10),
     exponent=st.floats(-12, -2),

@@ -47,7 +47,6 @@ def test_delta_is_the_largest_divergence_over_record_counts(k, rate, epsilon):
         assert computed == pytest.approx(brute, rel=1e-9, abs=1e-15)
 
 
-@settings(max_examples=40, deadline=None)
 @given(n=st.integers(1, 40), k=st.integers(1, 12), rate=st.floats(0.02, 0.98), epsilon=st.floats(0.001, 3))
 def test_no_pair_of_neighbours_exceeds_delta(n, k, rate, epsilon):
     delta = gate.gate_delta(k, rate, epsilon)
@@ -118,7 +117,6 @@ def test_li_bound_refuses_an_epsilon_it_does_not_cover():
     assert 0 < gate.gate_delta(20, 0.3, 0.25) < 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(k=st.integers(1, 200), rate=st.floats(0.01, 0.98), epsilon=st.floats(0.01, 4))
 def test_delta_falls_with_k_and_epsilon_and_rises_with_the_rate(k, rate, epsilon):
     here = gate.gate_delta(k, rate, epsilon)
@@ -128,7 +126,6 @@ def test_delta_falls_with_k_and_epsilon_and_rises_with_the_rate(k, rate, epsilon
     assert gate.gate_delta(k, min(0.99, rate * 1.01), epsilon) >= here / slack
 
 
-@settings(max_examples=40, deadline=None)
 @given(rate=st.floats(0.02, 0.95), epsilon=st.floats(0.1, 4), exponent=st.floats(-12, -2))
 def test_minimum_k_is_the_smallest(rate, epsilon, exponent):
     delta = 10**exponent
@@ -149,7 +146,6 @@ def test_a_range_of_k_equals_its_members():
     assert whole == pytest.approx([gate.gate_delta(int(k), 0.2, 0.4) for k in ks], rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(rate=st.floats(0.02, 0.97), epsilon=st.floats(0.02, 4), exponent=st.floats(-14, -1))
 def test_nothing_beyond_the_stopping_threshold_exceeds_the_target(rate, epsilon, exponent):
     """The proof that lets the scan end, checked on the thresholds right behind it and far out."""
@@ -159,7 +155,6 @@ def test_nothing_beyond_the_stopping_threshold_exceeds_the_target(rate, epsilon,
     assert np.all(gate.exact_curve(beyond, rate, epsilon) <= target * (1 + 1e-9))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rate=st.floats(0.02, 0.9), extra=st.floats(0.01, 3), exponent=st.floats(-14, -1))
 def test_nothing_beyond_the_li_stopping_threshold_exceeds_the_target(rate, extra, exponent):
     target, epsilon = 10**exponent, -math.log1p(-rate) + extra
@@ -196,7 +191,6 @@ def test_the_mirror_image_to_nine_digits(u, rate, epsilon):
     assert gate.backward_curve(np.array([float(u)]), rate, epsilon)[0] == pytest.approx(float(down[peak]), rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 5000), share=st.floats(0, 1), p=st.floats(0.001, 0.999))
 def test_binomial_masses_to_ten_digits(n, share, p):
     j = round(share * n)
@@ -207,7 +201,6 @@ def test_binomial_masses_to_ten_digits(n, share, p):
         assert float(binomial_pmf(j, n, p)) == pytest.approx(float(exact), rel=2e-11)
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 3000), p=st.floats(0.001, 0.999))
 def test_no_binomial_mass_exceeds_the_bound_behind_the_stopping_rule(n, p):
     assert binomial_pmf(np.arange(n + 1), n, p).max() <= 1 / math.sqrt(2 * math.e * n * p * (1 - p)) * (1 + 1e-12)

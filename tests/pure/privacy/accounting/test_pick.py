@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting import events as ev
@@ -28,7 +28,6 @@ def test_price_against_a_second_implementation(adjacency, moved):
         assert twin.get_epsilon_for_delta(1e-6) < 0.98 * cost.epsilon
 
 
-@settings(max_examples=50, deadline=None)
 @given(share=st.floats(0.01, 0.9), candidates=st.integers(2, 20), adjacency=st.sampled_from(["null", "replace"]))
 def test_the_share_is_one_of_the_squared_ratio(share, candidates, adjacency):
     event = picked_fit_event(STEPS, candidates=candidates, share=share, delta=1e-6, adjacency=adjacency)
@@ -47,7 +46,6 @@ def test_a_draw_by_weights_adds_its_exponent(adjacency, moved):
     assert event.cost().epsilon > trained.epsilon
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     right=st.lists(st.integers(0, 50), min_size=2, max_size=6),
     scale=st.floats(0.01, 3),

@@ -69,7 +69,6 @@ def test_gaussian_blocks_by_numerical_integration(sigma, rates):
         assert beyond <= cost.delta * (1 + 1e-3)
 
 
-@settings(max_examples=100)
 @given(
     epsilon=st.floats(0.05, 5),
     delta=st.sampled_from([0.0, 1e-8, 1e-5]),

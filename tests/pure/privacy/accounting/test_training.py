@@ -28,7 +28,6 @@ def minimiser(records, total, tilt=0.0):
     return brentq(lambda w: total * w + gradient(records, w) + tilt, -reach, reach, xtol=1e-14)
 
 
-@settings(deadline=None)
 @given(records=points, other=st.tuples(margins, st.sampled_from([-1, 1])), total=st.floats(0.05, 20))
 def test_no_neighbour_moves_the_minimiser_further_than_the_sensitivity(records, other, total):
     n = len(records)
@@ -52,7 +51,6 @@ def test_sensitivities_of_every_form():
         training.erm_sensitivity(100, 0.1, adjacency="add_remove")
 
 
-@settings(deadline=None)
 @given(records=points, other=st.tuples(margins, st.sampled_from([-1, 1])), regularization=st.floats(0.02, 5))
 def test_tight_gradient_bound_holds_at_the_minimiser(records, other, regularization):
     n = len(records)
@@ -149,7 +147,6 @@ def test_rank_one_change_of_variables_leaves_more_for_the_tilt():
     assert rank_one > published
 
 
-@settings(max_examples=50)
 @given(matrix_seed=st.integers(0, 2**32 - 1), total=st.floats(0.05, 5))
 def test_one_record_changes_the_determinant_by_at_most_the_rank_one_factor(matrix_seed, total):
     rng = np.random.default_rng(matrix_seed)

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.gate import recount
@@ -34,7 +34,6 @@ def total_of(parts):
     return counts
 
 
-@settings(deadline=None)
 @given(parts=PARTS, minimum=st.integers(1, 30), memory=st.sampled_from([50, 400, 2**20]))
 def test_sums_are_exact_whatever_the_memory(parts, minimum, memory):
     shares = list(frequent_texts(map(table_of, parts), minimum=minimum, key=KEY, memory_bytes=memory))
@@ -44,7 +43,6 @@ def test_sums_are_exact_whatever_the_memory(parts, minimum, memory):
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(parts=PARTS, minimum=st.integers(2, 30), memory=st.sampled_from([50, 400]))
 def test_exact_counts_decide_where_the_sketch_lets_everything_through(parts, minimum, memory):
     """A sketch of one cell takes every text for frequent; behind it nothing below the minimum comes out."""
@@ -73,7 +71,6 @@ def test_rare_texts_stay_inside_when_they_collide_with_frequent_ones():
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(rows=st.lists(st.tuples(st.text(max_size=3), st.integers(1, 9)), max_size=40), skipped=st.integers(0, 5))
 def test_sums_are_exact_in_however_many_parts(rows, skipped):
     with pytest.MonkeyPatch.context() as patch:
@@ -84,7 +81,6 @@ def test_sums_are_exact_in_however_many_parts(rows, skipped):
     assert dict(zip(*summed.to_pydict().values(), strict=True)) == counts
 
 
-@settings(deadline=None)
 @given(parts=PARTS, minimum=st.integers(2, 30))
 def test_bounds_ahead_are_never_under_the_counts(parts, minimum):
     spill = Spill()

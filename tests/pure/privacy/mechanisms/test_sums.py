@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpal.recompute.sums import NoisySums
@@ -74,7 +74,6 @@ def test_the_number_of_classes_costs_nothing():
     assert len(prices) == 1
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     epsilon=st.floats(0.01, 10),
     exponent=st.floats(-12, -2),
