@@ -20,10 +20,10 @@ from annotation.data.readers.detection import detect_file
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
-from annotation.work import scanning
+from annotation.work import limits, scanning
 from annotation.work.outgoing import parse_target
 from dpal import tables
-from dpal.errors import DpalError
+from dpal.errors import DpalError, Unreadable
 from dpal.reading.rows import FirstRows, Layout
 from dpal_site.accounts.openid.issuer import IssuerRefused, read_claims, sound_description
 from dpal_site.embedded.database_address import parse_database_url
@@ -33,11 +33,13 @@ from learner.releases.artifacts.files import read_weights, verify_manifest
 from learner.simulation.reading import FileColumns, read_task
 from privacy.accounting.event import event_from_json
 from privacy.gate.normalizers import Normalizer, normalize_text
-from tests.fuzzing import fuzz
+from tests.fuzzing import TIMES, fuzz
 from tests.openid_issuer import PUBLIC, signed
 from tests.workbooks import sheet, workbook
 
 LIMIT = 300_000
+# The process of a job makes the first of the second.
+REFUSED = (InvalidUpload, Unreadable)
 LAYOUTS = [
     Layout(kind="text", text="text", contributor="who", label="label", classes=("a", "b")),
     Layout(kind="table", declared=({"name": "n", "low": 0, "high": 1}, {"name": "c", "categories": ["a", "b"]})),
@@ -111,21 +113,28 @@ def changed(data, changes):
     return data
 
 
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Start no process for each of thousands of files; `make fuzz` starts them, and so do uploads of anything."""
+    if not TIMES:
+        monkeypatch.setattr(limits, "_is_limited", True)
+
+
 def read(data, name, layout):
-    with contextlib.suppress(InvalidUpload):
+    with contextlib.suppress(*REFUSED):
         upload = Upload(io.BytesIO(data), name, layout, maximum_bytes=LIMIT)
         for batch in upload.batches():
             assert batch.count <= LIMIT
             assert not any("\0" in text for text in batch.texts or ())
-    with contextlib.suppress(InvalidUpload):
+    with contextlib.suppress(*REFUSED):
         seen = preview_of(Upload(io.BytesIO(data), name, layout, maximum_bytes=LIMIT, look=FirstRows(20)), layout)
         assert len(seen.rows) <= 20
-    with contextlib.suppress(InvalidUpload):
+    with contextlib.suppress(*REFUSED):
         detect_file(io.BytesIO(data), name, maximum_bytes=LIMIT, labelled=True)
     with tempfile.NamedTemporaryFile(suffix=name) as file:
         file.write(data)
         file.flush()
-        with contextlib.suppress(InvalidUpload, ValueError):
+        with contextlib.suppress(*REFUSED, ValueError):
             read_task(Path(file.name), columns=FileColumns(), settings={}, label_counts=[1], seeds=1)
         with (
             contextlib.suppress(DpalError),
@@ -134,6 +143,7 @@ def read(data, name, layout):
             assert all(isinstance(row, dict) for batch in rows for row in batch)
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.kind)
 @pytest.mark.parametrize("name", SAMPLES)
 @fuzz(25)
@@ -155,6 +165,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.usefixtures("in_this_process")
 @fuzz(30)
 @given(value=ANYTHING)
 def test_rows_of_any_json(value):
