@@ -1,5 +1,6 @@
 """A conditional random field over spans by a few noisy gradient steps, each record clipped as a whole."""
 
+import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -16,7 +17,7 @@ from dpal.recompute.span_crf import span_crf, span_start
 from dpal.recompute.transcript import Transcript
 from dpal.spans.features import SpanFeatures
 from dpal.spans.model import FoundSpan, SpanModel
-from dpal.spans.text import Span, tags
+from dpal.spans.text import Span, canonical, tags
 from learner.estimators.choice import GaussianChoice, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.pick import FLATTERY, ROUNDING, SHARE
@@ -24,17 +25,21 @@ from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import ADJACENCIES, Adjacency
+from privacy.accounting.measured import MeasuredFitEvent, measured_fit_event
 from privacy.accounting.pick import PickedFitEvent, picked_fit_event
 from privacy.accounting.steps import SpanStepsEvent, span_steps_event
 from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.pick import bar_of
 from privacy.mechanisms.randomness import RandomSource, random_source
-from privacy.mechanisms.session import MeasuringSession
+from privacy.mechanisms.session import Measurement, MeasuringSession
+from privacy.mechanisms.span_counts import span_counts_queries
 from privacy.mechanisms.span_steps import TaggedRecords, rounding_slack, span_pick_queries, span_queries
 from privacy.wording import gettext_noop as _
 
 PROGRAM: Final = "span_crf"
+# Of a text that is held out, how many true and how many predicted spans count.
+COUNTED_SPANS: Final = 8
 
 
 @dataclass(eq=False, repr=False)
@@ -63,6 +68,9 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
     before : ndarray of shape (K, d + K), optional
         Weights of a public or released model that the fit is released in place of, as far as noisy counts of texts that
         are tagged right say that it is better.
+    held_out_share : float
+        Share of the texts that are not learned from, in [0, 1): their spans are counted with noise, right, missed and
+        spurious. A text's own content says whether it is among them. The price does not rise.
     random_state : None, int, numpy.random.Generator or RandomSource
         None draws from the operating system. A seed makes a simulation without any guarantee.
 
@@ -71,7 +79,7 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
     model_ : SpanModel
     transcript_ : Transcript
         All answers that the weights were made of.
-    privacy_event_ : SpanStepsEvent or PickedFitEvent
+    privacy_event_ : SpanStepsEvent, PickedFitEvent or MeasuredFitEvent
     simulated_ : bool
         True if the noise came from a seed.
 
@@ -92,6 +100,7 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
     adjacency: Adjacency = "null"
     prior: NDArray[np.float64] | None = None
     before: NDArray[np.float64] | None = None
+    held_out_share: float = 0.0
     random_state: RandomSource | np.random.Generator | int | None = None
 
     on_step: Callable[[int, int], None] | None = None
@@ -105,7 +114,7 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
         """Return nothing: words of spans are read by `span_version_zero`."""
         return None
 
-    def event_for(self, n_features: int | None = None) -> SpanStepsEvent | PickedFitEvent:
+    def event_for(self, n_features: int | None = None) -> SpanStepsEvent | PickedFitEvent | MeasuredFitEvent:
         """Return what learning must be charged, before any record is read; features of whole texts take no part."""
         checks.positive("epsilon", self.epsilon)
         checks.one_of("adjacency", self.adjacency, ADJACENCIES)
@@ -114,14 +123,24 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
         n_tags = len(self.types) + 1
         if not self.clip > 2 * rounding_slack(n_tags):
             raise ValueError(f"clip must be > {2 * rounding_slack(n_tags):.3g}, got {self.clip}")
-        whole = self._steps_event(self.epsilon, self.delta)
+        if not 0 <= self.held_out_share < 1:
+            raise ValueError(f"held_out_share must lie in [0, 1), got {self.held_out_share}")
+        if not self.held_out_share:
+            return self._fit_event(self.epsilon, self.delta)
+        # What the grid of the counts is charged is left to them.
+        kept = 1 - max(ROUNDING, 3 * GRID_EPSILON / self.epsilon)
+        fit = self._fit_event(kept * self.epsilon, self.delta * (1 - 2 * GRID_DELTA))
+        return measured_fit_event(fit, spans_per_record=COUNTED_SPANS, delta=fit.delta, adjacency=self.adjacency)
+
+    def _fit_event(self, epsilon: float, delta: float) -> SpanStepsEvent | PickedFitEvent:
+        whole = self._steps_event(epsilon, delta)
         if self.before is None:
             return whole
-        kept = 1 - max(ROUNDING, 3 * GRID_EPSILON / self.epsilon)
+        kept = 1 - max(ROUNDING, 3 * GRID_EPSILON / epsilon)
         ratio = kept * whole.gaussian_mu(adjacency=self.adjacency) * (1 - SHARE) ** 0.5
         inner = gaussian_epsilon(ratio, whole.delta) + whole.grids * GRID_EPSILON
         return picked_fit_event(
-            self._steps_event(inner, self.delta * (1 - 2 * GRID_DELTA)),
+            self._steps_event(inner, delta * (1 - 2 * GRID_DELTA)),
             candidates=len(GRID),
             share=SHARE,
             delta=whole.delta * (1 - 2 * GRID_DELTA),
@@ -144,11 +163,17 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Sequence[str], y: Sequence[Sequence[Span]]) -> Self:
         """Learn from texts and their spans; those beyond the first 32 tokens count for nothing."""
-        event, rng = self.event_for(), random_source(self.random_state)
+        whole, rng = self.event_for(), random_source(self.random_state)
+        event = whole.inner if isinstance(whole, MeasuredFitEvent) else whole
         steps = cast(SpanStepsEvent, event.inner if isinstance(event, PickedFitEvent) else event)
         if self.features is None:
             raise ValueError("features must be given")
-        records = tagged_records(X, y, self.types, self.features)
+        measured = [held_out(text, self.held_out_share) for text in X]
+        taught, held = (
+            [(text, own) for text, own, out in zip(X, y, measured, strict=True) if out == wanted]
+            for wanted in (False, True)
+        )
+        records = tagged_records([text for text, _ in taught], [own for _, own in taught], self.types, self.features)
         session = MeasuringSession(span_queries(records, steps, rng=rng))
         program, public = PROGRAM, self._public(steps)
         weights = span_crf(public, session, self.on_step or (lambda done, total: None))
@@ -158,11 +183,35 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
             session = MeasuringSession(span_pick_queries(records, event, rng=rng))
             weights = picked(public, weights, session)
             answers += tuple(session.record)
+        if isinstance(whole, MeasuredFitEvent):
+            program, public = "measured", {"program": program, "fit": public}
+            answers += self._counts(weights.coef, held, whole, rng)
         self.coef_, self.intercept_ = weights.coef, weights.intercept
         self.model_ = SpanModel(tuple(self.types), weights.coef, self.features)
         self.transcript_ = Transcript(program, public, answers)
-        self.privacy_event_, self.simulated_ = event, rng.simulated
+        self.privacy_event_, self.simulated_ = whole, rng.simulated
         return self
+
+    def _counts(
+        self,
+        coef: NDArray[np.float64],
+        held: Sequence[tuple[str, Sequence[Span]]],
+        event: MeasuredFitEvent,
+        rng: RandomSource,
+    ) -> tuple[Measurement, ...]:
+        types, features = tuple(self.types), self.features
+        assert features is not None
+
+        def find(weights: NDArray[np.float64], texts: Sequence[str]) -> list[list[Span]]:
+            found = SpanModel(types, weights, features).predict(texts)
+            return [[Span(span.start, span.end, span.type) for span in spans] for spans in found]
+
+        texts, truths = [text for text, _ in held], [canonical(own, text=text) for text, own in held]
+        if unknown := {span.type for own in truths for span in own} - set(types):
+            raise ValueError(f"span types must be among {sorted(types)}, got {sorted(unknown)}")
+        session = MeasuringSession(span_counts_queries(texts, truths, types, event, find=find, rng=rng))
+        session.ask("span_counts", coef)
+        return tuple(session.record)
 
     def _public(self, event: SpanStepsEvent) -> dict[str, Any]:
         return {
@@ -188,6 +237,12 @@ class PrivateSpanCrf(BaseEstimator):  # type: ignore[misc]
         return self.model_.predict(X)
 
 
+def held_out(text: str, share: float) -> bool:
+    """Say whether a text is held out: the same for each release, and for texts that differ in case or space alone."""
+    plain = " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(plain).digest()[:8]) < share * 2**64
+
+
 def tagged_records(
     texts: Sequence[str], spans: Sequence[Sequence[Span]], types: Sequence[str], features: SpanFeatures
 ) -> TaggedRecords:
@@ -208,6 +263,15 @@ class SpanCrf(GaussianChoice):
     learns: ClassVar[Collection[Teaching]] = (Teaching.SPANS,)
     sound: ClassVar[Sound] = MarkSpans.sound
 
+    held_out_share: float = parameter(
+        0.0,
+        at_least=0,
+        at_most=0.5,
+        label=_("Share held out for evaluation"),
+        help=_("Texts counted with noise instead of learned from; epsilon does not rise. 0 for none."),
+        rule=_("Must lie between 0 and 0.5, got {got}."),
+    )
+
     def estimator(self, shape: Shape) -> PrivateSpanCrf:
         n_tags = len(shape.classes) + 1
         prior = None if shape.prior is None else shape.prior.coef
@@ -217,6 +281,7 @@ class SpanCrf(GaussianChoice):
             delta=self.training_delta,
             prior=prior,
             before=span_start(n_tags, SpanFeatures.n_features) if prior is None else prior,
+            held_out_share=self.held_out_share,
         )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:

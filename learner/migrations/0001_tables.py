@@ -102,6 +102,14 @@ class Migration(FirstMigration):
                 ("released_at", models.DateTimeField(blank=True, null=True)),
                 ("configuration", models.JSONField(default=dict, help_text="The project's settings at the time.")),
                 ("environment", models.JSONField(default=dict, help_text="Versions of the code and of the libraries.")),
+                (
+                    "span_counts",
+                    models.JSONField(
+                        default=dict,
+                        blank=True,
+                        help_text="Noisy counts of right, missed and spurious spans of held-out texts, and their noise; mostly empty.",
+                    ),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "entry",

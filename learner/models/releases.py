@@ -35,6 +35,11 @@ class ModelRelease(models.Model):
     entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
     lineage = models.ManyToManyField("privacy.LedgerEntry", related_name="releases")
     labels_used = models.PositiveIntegerField()
+    span_counts = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Noisy counts of right, missed and spurious spans of held-out texts, and their noise; mostly empty.",
+    )
     retired_reason = models.CharField(max_length=300, blank=True)
     # What the release gate looked at, by name; empty until it was asked, and why it holds one back.
     checks = MessagesInField(default=dict, blank=True, inside="$.*")

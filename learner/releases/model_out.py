@@ -16,8 +16,9 @@ from learner.releases import storage
 from learner.releases.artifacts.environment import environment
 from learner.releases.artifacts.settings import configuration_of, settings_outside
 from learner.releases.cards.described import MARK, VERSION, zero_promise
-from learner.releases.evaluation_out import EvaluationOut, evaluation_out, score_out
+from learner.releases.evaluation_out import EntityF1Out, EvaluationOut, evaluation_out, score_out
 from learner.releases.services.described import DescribedRelease
+from learner.releases.span_measures import held_out_score
 from learner.simulation.estimates import PlannersEstimate
 
 
@@ -80,6 +81,8 @@ class ModelOut(Answer, reads=Reads.SETTINGS):
 
     Version 0 was not trained: its `estimator` says what it is made of, and its guarantee is a limit of nothing.
 
+    `held_out` is entity F1 on private texts that a model of spans was not trained on, from noisy counts; else null.
+
     `rounds` are those whose questions it was trained on. Of a secret sample the size of the pool and the rate of its
     coins are given instead of the questions asked.
     """
@@ -107,6 +110,7 @@ class ModelOut(Answer, reads=Reads.SETTINGS):
     public_key: str
     model_signing_key: str
     evaluations: list[EvaluationOut]
+    held_out: Annotated[EntityF1Out | None, Reads.RELEASED] = None
     files: list[FileOut]
     lineage: list[LineageOut]
 
@@ -140,6 +144,7 @@ def model_out(
         "evaluations": [
             evaluation_out(evaluation, estimate, may_plan=may_plan) for evaluation in release.evaluations.all()
         ],
+        "held_out": _held_out(release),
         "files": _files(slug, str(version), release.digests),
         "lineage": list(selectors.lineage_of(release)),
     }
@@ -187,6 +192,13 @@ def _files(slug: str, version: str, digests: Mapping[str, str]) -> list[dict[str
         return reverse("api:get_file", args=(slug, version, name))
 
     return [{"name": name, "sha256": digest, "url": address(name)} for name, digest in sorted(digests.items())]
+
+
+def _held_out(release: ModelRelease) -> dict[str, Any] | None:
+    if not release.span_counts:
+        return None
+    found = held_out_score(release.span_counts)
+    return {"spans": found.spans, "value": found.f1, "low": found.low, "high": found.high}
 
 
 def _stopping(release: ModelRelease) -> dict[str, Any] | None:

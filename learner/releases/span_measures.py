@@ -1,17 +1,41 @@
 """Measures of a model of spans on public texts: entity F1 of all types and of each, and how sure it is."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
+from dpal.recompute.transcript import Transcript
 from dpal.spans.model import FoundSpan
-from dpal.spans.scoring import counted, score
+from dpal.spans.scoring import Score, counted, noisy_score, score
 from dpal.spans.text import Span
 from learner.releases.evaluation import SEED, binned_counts, binned_measures, counted_share, f1_measures
 
 NO_MATRIX = np.zeros((0, 0), dtype=np.int64)
 UNSURE = {"calibration_error": {"value": 0.0, "low": 0.0, "high": 0.0}, "reliability": []}
+
+
+class SpanCounts(TypedDict):
+    """Noisy counts of the spans of held-out texts, and the deviation of the noise on each."""
+
+    right: float
+    missed: float
+    spurious: float
+    scale: float
+
+
+def counts_in(transcript: Transcript) -> SpanCounts | None:
+    """Return the counts of an evaluation that a training paid for; None without one."""
+    for query, _sensitivity, scale, answer in transcript.answers:
+        if query == "span_counts":
+            right, missed, spurious = (float(count) for count in answer)
+            return {"right": right, "missed": missed, "spurious": spurious, "scale": scale}
+    return None
+
+
+def held_out_score(counts: SpanCounts) -> Score:
+    """Return entity F1 on held-out texts from their noisy counts."""
+    return noisy_score(counts["right"], counts["missed"], counts["spurious"], scale=counts["scale"])
 
 
 def span_measures(

@@ -34,6 +34,7 @@ from learner.releases.cards.described import VERSION
 from learner.releases.cards.page import card_html
 from learner.releases.no_privacy import estimate_of_run
 from learner.releases.services import channels, checks, described, versions
+from learner.releases.span_measures import held_out_score
 from privacy.ledger.models import SETTLEMENTS
 
 # A matrix of more classes is wider than any screen.
@@ -66,6 +67,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
         "accuracies": evaluation_selectors.accuracies_of(found),
+        "held_out": held_out_score(found.span_counts) if found.span_counts else None,
         "estimate": estimate_of_run(found.training_run),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": history,

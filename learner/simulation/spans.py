@@ -125,6 +125,7 @@ def _of_rounds(
             types=public.types,
             delta=setup.declared["training_delta"],
             prior=None if public.version_0 is None else public.version_0.coef,
+            held_out_share=setup.declared.get("held_out_share", 0.0),
             random_state=source,
         )
         before = public.at(places).learned(estimator, before)

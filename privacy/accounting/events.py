@@ -16,6 +16,7 @@ from privacy.accounting.gate_events import (
     KAnonymityGateEvent,
     ThresholdGateEvent,
 )
+from privacy.accounting.measured import MeasuredFitEvent
 from privacy.accounting.mutual_information import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.pick import PickedFitEvent
 from privacy.accounting.selection import (
@@ -88,6 +89,7 @@ __all__ = [
     "GradientStepsEvent",
     "KAnonymityGateEvent",
     "LabelTrainingEvent",
+    "MeasuredFitEvent",
     "MinibatchSgdEvent",
     "MutualInformationOgdEvent",
     "NoProof",

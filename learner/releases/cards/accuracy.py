@@ -59,8 +59,10 @@ HEAD = (
 )
 
 
-def accuracy_section(metrics: list[Metric], *, expected: Expected | None = None) -> list[str]:
+def accuracy_section(metrics: list[Metric], *, expected: Expected | None = None, held_out: bool = False) -> list[str]:
     beneath = [] if expected is None else _expected_section(expected)
+    if not metrics and held_out:
+        return ["No public test set was given.", *beneath]
     if not metrics:
         return ["No public test set was given, and measuring on private records would cost privacy.", *beneath]
     rows = [
@@ -82,14 +84,14 @@ def types_section(metrics: list[Metric]) -> list[str]:
     """Return entity F1 on each data set, where spans were measured."""
     lines: list[str] = []
     for metric in metrics:
-        rows = [(one["name"], str(one["spans"]), _type_words(one)) for one in metric.get("types", ())]
+        rows = [(one["name"], str(one["spans"]), type_words(one)) for one in metric.get("types", ())]
         if rows:
             lines += ["", f"Entity F1 on {plain(metric['dataset'])}:", ""]
             lines += markdown_table(("type", "spans", "F1 (95 % interval)"), rows)
     return lines
 
 
-def _type_words(one: TypeScore) -> str:
+def type_words(one: TypeScore) -> str:
     if one["value"] is None or one["low"] is None or one["high"] is None:
         return "too few to say"
     return f"{one['value']:.4f} ({one['low']:.4f} to {one['high']:.4f})"

@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from dpal.spans.text import MAX_TOKENS
 from learner.estimators.abstaining import Threshold
 from learner.linear_model import LinearModel
-from learner.releases.cards.accuracy import Expected, Metric, accuracy_section, types_section
+from learner.releases.cards.accuracy import Expected, Metric, TypeScore, accuracy_section, type_words, types_section
 from learner.releases.cards.words import code, markdown_table, number, number_pair, plain, stated_limit
 
 
@@ -81,6 +81,8 @@ class Card(TypedDict):
     not_compared: NotRequired[str]
     # When the model abstains, once counts on a secret sample told it.
     abstain: NotRequired[list[Threshold]]
+    # Entity F1 on private texts that the model was not trained on, from noisy counts.
+    held_out: NotRequired[TypeScore]
 
 
 class AccountTerms(TypedDict):
@@ -235,14 +237,26 @@ def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy)
         *([said, ""] if (said := card.get("not_compared")) else []),
         "## Accuracy on public data",
         "",
-        *accuracy_section(card["metrics"], expected=card.get("expected")),
+        *accuracy_section(card["metrics"], expected=card.get("expected"), held_out="held_out" in card),
         *types_section(card["metrics"]),
+        *held_out_section(card),
         "",
         *abstain_section(card),
         *transcript_section(privacy),
         *loading_section(model),
     ]
     return "\n".join([*front_matter(reads=reads, card=card, privacy=privacy), *lines]) + "\n"
+
+
+def held_out_section(card: Card) -> list[str]:
+    if "held_out" not in card:
+        return []
+    found = card["held_out"]
+    said = (
+        f"Entity F1 on private texts that were held out: {type_words(found)}, of about {found['spans']} spans. It is "
+        "from noisy counts of at most 8 true and 8 predicted spans a text, which the training's ledger entry pays for."
+    )
+    return ["", said]
 
 
 def abstain_section(card: Card) -> list[str]:

@@ -93,7 +93,13 @@ def _write(
     }
     metrics = publishing.metrics_of(release)
     made_on = release.created_at.date().isoformat()
-    card = publishing.card_facts(release.training_run, estimator=release.estimator, metrics=metrics, made_on=made_on)
+    card = publishing.card_facts(
+        release.training_run,
+        estimator=release.estimator,
+        metrics=metrics,
+        made_on=made_on,
+        counts=release.span_counts or None,
+    )
     found = abstaining_of(release)
     card["abstain"] = found
     stored = None if entries is None else abstaining.stored(found)

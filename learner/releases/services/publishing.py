@@ -36,6 +36,7 @@ from learner.releases.cards.rendering import OPEN_ANSWERS, AccountTerms, Card, E
 from learner.releases.evaluations import Score
 from learner.releases.no_privacy import expected_of
 from learner.releases.provenance_entries import provenance_of
+from learner.releases.span_measures import SpanCounts, counts_in, held_out_score
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.faults import fault_point
@@ -58,6 +59,7 @@ class StagedRelease:
     accounts: list[BudgetAccount]
     terms: list[AccountTerms]
     scores: list[Score]
+    span_counts: SpanCounts | None
     release: ModelRelease | None = None
 
     @property
@@ -130,7 +132,9 @@ def _staged_release(
         "issued_at": today(),
         "answers": answers_words(project),
     }
-    card = card_facts(run, estimator=project.estimator, metrics=[metric_of(score) for score in scores], made_on=today())
+    counts = counts_in(transcript)
+    metrics = [metric_of(score) for score in scores]
+    card = card_facts(run, estimator=project.estimator, metrics=metrics, made_on=today(), counts=counts)
     try:
         digests = write_artifacts(
             folder,
@@ -143,7 +147,7 @@ def _staged_release(
             outcomes=evaluations.public_outcomes(model, public),
             transcript=replace(transcript, charged=None if paid is None else _charged_by(paid)),
         )
-        yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)
+        yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores, counts)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -176,7 +180,9 @@ def answers_words(project: Project) -> str:
     )
 
 
-def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str) -> Card:
+def card_facts(
+    run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str, counts: SpanCounts | None
+) -> Card:
     used = selectors.trained_on(run)
     card: Card = {
         "project": run.project.slug,
@@ -195,6 +201,15 @@ def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_
     expected = expected_of(run.project)
     if expected is not None:
         card["expected"] = expected
+    if counts is not None:
+        found = held_out_score(counts)
+        card["held_out"] = {
+            "name": "all",
+            "spans": found.spans,
+            "value": found.f1,
+            "low": found.low,
+            "high": found.high,
+        }
     return card
 
 
@@ -267,6 +282,7 @@ def publish(
         guarantee=staged.terms,
         entry=entry,
         labels_used=run.labels_used,
+        span_counts=staged.span_counts or {},
         configuration=configuration_of(project),
         environment=environment(),
     )

@@ -17,6 +17,15 @@ SUMS = "tests/pure/privacy/mechanisms/test_sums.py"
 
 ACCOUNTING = [
     Mutant(
+        "a price of spans for one side of a text alone",
+        "privacy/accounting/measured.py",
+        'math.sqrt(3 if adjacency == "replace" else 2)',
+        'math.sqrt(2 if adjacency == "replace" else 1)',
+        (
+            "tests/pure/privacy/accounting/test_measured.py::test_sensitivity_is_the_longest_distance_of_any_two_records[8]",
+        ),
+    ),
+    Mutant(
         "half of rho",
         "privacy/accounting/composition.py",
         "return (sensitivity_l2 / sigma) ** 2 / 2",

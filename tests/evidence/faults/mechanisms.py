@@ -9,6 +9,7 @@ SCREENING = "tests/pure/privacy/mechanisms/test_screening.py"
 RESPONSES = "tests/pure/privacy/mechanisms/test_randomized_response.py"
 SUMS = "tests/pure/privacy/mechanisms/test_sums.py"
 SHARES = "tests/pure/privacy/mechanisms/test_shares.py"
+COUNTS = "tests/pure/privacy/mechanisms/test_span_counts.py"
 MOMENTS = "tests/pure/privacy/mechanisms/test_second_moments.py"
 
 NOISE = [
@@ -77,6 +78,20 @@ NOISE = [
         "released_steps(right[1:] - right[0], 1.0, event.scale, rng)",
         "released_steps(right[1:] - right[0], 1.0, 0.7 * event.scale, rng)",
         ("tests/statistical/privacy/mechanisms/test_pick_audit.py::test_noise_of_counts[1.0-True]",),
+    ),
+    Mutant(
+        "spans of held-out texts without a cap",
+        "privacy/mechanisms/span_counts.py",
+        "counted(truths, found, types, most=most)",
+        "counted(truths, found, types)",
+        (f"{COUNTS}::test_one_record_moves_counts_by_no_more_than_is_charged",),
+    ),
+    Mutant(
+        "spans counted with seven tenths of their noise",
+        "privacy/mechanisms/span_counts.py",
+        "released_steps(exact, 1.0, event.scale, rng)",
+        "released_steps(exact, 1.0, 0.7 * event.scale, rng)",
+        ("tests/statistical/privacy/mechanisms/test_span_counts_audit.py::test_noise_variance[1.0-True]",),
     ),
     Mutant(
         "residuals clipped to half as much again as is charged",

@@ -39,9 +39,17 @@ def _picked(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weig
     return picked(parameters, fitted, session)
 
 
+def _measured(parameters: Mapping[str, Any], session: Session, tell: Tell) -> Weights:
+    """Make the weights of another program; then their spans were counted, which changes nothing."""
+    weights = PROGRAMS[parameters["program"]](parameters["fit"], session, tell)
+    session.ask("span_counts", weights.coef)
+    return weights
+
+
 PROGRAMS: dict[str, Program] = {
     "channel": channel,
     "label_sets": label_sets,
+    "measured": _measured,
     "minimisers": minimisers,
     "picked": _picked,
     "running_sums": running_sums,

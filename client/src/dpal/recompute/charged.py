@@ -84,6 +84,9 @@ def _paid_by(event: Mapping[str, Any] | None) -> dict[str, Paid]:
             drawn = event["noise"] == "exponential"
             moved = 1.0 if drawn else math.sqrt(event["candidates"] - 1)
             return {**_paid_by(event["inner"]), "right_answers": Paid(moved, event["scale"], 1, drawn)}
+        case "measured_fit":
+            moved = math.sqrt(2) * event["spans_per_record"]
+            return {**_paid_by(event["inner"]), "span_counts": Paid(moved, event["scale"], 1)}
         case "sums":
             return _paid_sums(event, 1)
         case "running_sums":

@@ -105,6 +105,14 @@ BEGIN
             RETURN sqrt(privacy_event_mu(event -> 'inner', adjacency) ^ 2
                 + moved * moved * ((event ->> 'candidates')::float8 - 1) / (event ->> 'scale')::float8 ^ 2);
         END IF;
+    WHEN 'measured_fit' THEN
+        -- A record is learned from or counted; one that is replaced may turn from the one to the other.
+        mu := ((event ->> 'spans_per_record')::float8 / (event ->> 'scale')::float8) ^ 2;
+        RETURN greatest(
+            privacy_event_mu(event -> 'inner', adjacency),
+            sqrt((moved + 1) * mu),
+            CASE adjacency WHEN 'replace' THEN sqrt(privacy_event_mu(event -> 'inner', 'null') ^ 2 + 2 * mu) END
+        );
     WHEN 'second_moments' THEN
         IF event ->> 'noise' = 'gaussian' THEN
             RETURN sqrt(moved) * norm ^ 2 / (event ->> 'noise_scale')::float8;

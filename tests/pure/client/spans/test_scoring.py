@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpal.spans.scoring import ANY, FEWEST, counted, f1_of, score, scores
+from dpal.spans.scoring import ANY, FEWEST, WIDEST, counted, f1_of, noisy_score, score, scores
 from dpal.spans.text import Span
 
 TYPES = ("date", "person")
@@ -45,3 +45,35 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         narrow += abs(found.f1 - truth) <= 0.8 * (found.high - found.f1)
     assert 922 <= held <= 978
     assert narrow < 922
+
+
+@pytest.mark.parametrize("scale", [3.0, 12.0])
+def test_intervals_of_noisy_counts_hold_the_truth(scale: float) -> None:
+    """Seeded: two of three texts' spans are right or wrong together, three a text; noise and texts are drawn anew."""
+    rng = np.random.default_rng(20_261_201)
+    truth, held, narrow = 2 * 0.7 / (2 * 0.7 + 0.3 + 0.3), 0, 0
+    for _run in range(1_000):
+        whole = 3 * rng.binomial(1, 0.7, size=200).sum()
+        alone = rng.binomial(3, 0.7, size=100).sum()
+        right = whole + alone
+        noisy = np.array([right, 900 - right, 900 - right]) + scale * rng.normal(size=3)
+        found = noisy_score(*noisy, scale=scale)
+        assert found.f1 is not None
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= truth <= found.high
+        # The broken twin is half as wide.
+        narrow += abs(found.f1 - truth) <= 0.5 * (found.high - found.f1)
+    assert held >= 922
+    assert narrow < 922
+
+
+def test_noise_that_hides_the_counts_leaves_too_few_to_say() -> None:
+    assert noisy_score(60, 20, 20, scale=12.0).f1 is None
+    assert noisy_score(-3.0, 5.0, 80.0, scale=1.0).f1 is None
+    said = noisy_score(600, 200, 200, scale=12.0)
+    assert said.spans == 800
+    assert said.f1 == pytest.approx(0.75)
+    assert said.low is not None
+    assert said.high is not None
+    assert said.high - said.low < WIDEST

@@ -88,6 +88,10 @@ PURE = {
     "softmax steps": lambda **options: PrivateSoftmaxSteps(2.0, delta=1e-6, steps=6, **options),
     "span chain": chain,
     "span chain picked beside a model": lambda **options: chain(before=span_start(4, N_FEATURES), **options),
+    "span chain with texts held out": lambda **options: chain(held_out_share=0.3, **options),
+    "span chain picked and counted": lambda **options: chain(
+        before=span_start(4, N_FEATURES), held_out_share=0.3, **options
+    ),
     "softmax steps from a prior": lambda **options: PrivateSoftmaxSteps(2.0, steps=5, prior=PRIOR, **options),
     "softmax steps about no mean": lambda **options: PrivateSoftmaxSteps(2.0, steps=5, center_share=0.0, **options),
 }

@@ -11,7 +11,7 @@ from dpal.recompute.transcript import Transcript
 from dpal.spans.model import SpanModel
 from dpal.spans.text import MAX_TOKENS, Span
 from learner.estimators.descriptions import described_by
-from learner.estimators.span_crf import PrivateSpanCrf
+from learner.estimators.span_crf import PrivateSpanCrf, held_out
 from learner.estimators.span_words import span_examples, span_version_zero
 from learner.features.span_tables import span_features
 from privacy.accounting.events import event_from_json
@@ -87,6 +87,56 @@ def test_a_fit_is_released_only_where_it_is_better(n, epsilon, kept):
     assert (fitted.coef_ == before).all() == kept
 
 
+@pytest.mark.parametrize("picked", [False, True])
+def test_spans_of_held_out_texts_are_counted_at_the_price_of_the_training(picked):
+    before = span_start(3, span_features().n_features) if picked else None
+    texts, spans = records(400)
+    estimator = make(epsilon=8.0, before=before, steps=5, held_out_share=0.4)
+    event, without = estimator.event_for(), make(epsilon=8.0, before=before, steps=5).event_for()
+    assert 7.99 < event.cost().epsilon <= 8.0
+    assert event.cost().delta <= estimator.delta
+    assert event.inner.gaussian_mu() == pytest.approx(without.gaussian_mu(), rel=1e-5)
+    assert event_from_json(event.to_json()) == event
+    fitted = estimator.fit(texts, spans)
+    query, _sensitivity, scale, counts = fitted.transcript_.answers[-1]
+    assert (query, scale) == ("span_counts", event.scale)
+    held = [own for text, own in zip(texts, spans, strict=True) if held_out(text, 0.4)]
+    assert 0 < len(held) < 400
+    # Right and missed are the true ones; noise exceeds six deviations once in 10**9 runs.
+    assert abs(counts[0] + counts[1] - sum(map(len, held))) < 6 * np.sqrt(2) * scale
+    made, privacy = charged(fitted.transcript_, event)
+    refuse_uncharged(made, privacy)
+    assert (recompute(Transcript.from_json(made.to_json())).coef == fitted.coef_).all()
+    with pytest.raises(NotGenuine, match="more answers"):
+        refuse_uncharged(*charged(fitted.transcript_, without))
+
+
+def test_texts_that_are_held_out_are_not_learned_from_and_the_others_are_not_counted():
+    texts, spans = records(200)
+    options = {"random_state": 4, "held_out_share": 0.3, "epsilon": 8.0}
+    fitted = make(**options).fit(texts, spans)
+    other = [() if held_out(text, 0.3) else own for text, own in zip(texts, spans, strict=True)]
+    again = make(**options).fit(texts, other)
+    assert (again.coef_ == fitted.coef_).all()
+    assert (again.transcript_.answers[-1][3] != fitted.transcript_.answers[-1][3]).any()
+    assert make(epsilon=8.0, held_out_share=0.3).fit([], []).releasable
+
+
+def test_the_same_words_are_held_out_in_each_release():
+    assert held_out("Call  Anna", 0.5) == held_out("call anna ", 0.5)
+    assert not any(held_out(text, 0.0) for text in records(50)[0])
+    texts = [f"message {number}" for number in range(4_000)]
+    # Seeded by the texts themselves: four deviations about a quarter.
+    assert abs(sum(held_out(text, 0.25) for text in texts) - 1_000) < 4 * 27.4
+    assert all(held_out(text, 0.5) for text in texts if held_out(text, 0.25))
+
+
+def test_spans_of_other_types_are_refused_in_texts_that_are_held_out():
+    text = next(f"call Anna {number}" for number in range(99) if held_out(f"call Anna {number}", 0.5))
+    with pytest.raises(ValueError, match="types"):
+        make(held_out_share=0.5).fit([text], [(Span(5, 9, "place"),)])
+
+
 def test_spans_are_found_and_their_scores_are_probabilities():
     texts, spans = records(300)
     model = make(epsilon=20.0, steps=20, random_state=1).fit(texts, spans).model_
@@ -119,6 +169,8 @@ def test_what_lies_beyond_the_cut_moves_nothing():
         ({"clip": 1e-3}, "clip"),
         ({"adjacency": "other"}, "adjacency"),
         ({"steps": 0}, "steps"),
+        ({"held_out_share": 1.0}, "held_out_share"),
+        ({"held_out_share": -0.1}, "held_out_share"),
     ],
 )
 def test_other_parameters_are_refused(options, refused):

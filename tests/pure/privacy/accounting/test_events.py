@@ -86,6 +86,8 @@ EXAMPLES = [
     ev.PickedFitEvent(ev.CenteredStepsEvent(40, 9, 7, 1.05, 0.3, 4.0, 20.0, center_sigma=15.0), 5, 12.0, delta=1e-6),
     ev.PickedFitEvent(ev.SumsEvent(65, 77, 1.05, 12.0, 2.5), 5, 30.0),
     ev.PickedFitEvent(TILT, 5, 0.1, "exponential"),
+    ev.MeasuredFitEvent(ev.SpanStepsEvent(40, 851, 11, 1.0, 0.5, 4.0, 20.0), 8, 12.0, delta=1e-6),
+    ev.MeasuredFitEvent(ev.PickedFitEvent(ev.SpanStepsEvent(20, 851, 11, 1.0, 0.5, 4.0, 20.0), 5, 9.0), 8, 40.0),
     ev.ClassCountsEvent(57, 2, 1.5),
     ev.PostProcessingEvent("ranking of released texts"),
 ]
@@ -596,6 +598,7 @@ def test_only_gaussian_noise_has_a_gaussian_ratio(event):
         "gradient_steps",
         "centered_gradient_steps",
         "span_steps",
+        "measured_fit",
         "mutual_information_ogd",
         "bandit_ogd",
     )

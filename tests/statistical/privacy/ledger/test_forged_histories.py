@@ -87,8 +87,11 @@ def sums(draw: Any) -> History:
     steps = ev.GradientStepsEvent(draw(st.integers(1, 40)), 3, 3, 1.0, 0.3, draw(st.floats(2, 30)), 9.0)
     running = ev.RunningSumsEvent(once, draw(st.integers(1, 16)), (11796, 55273), (5695, 27007))
     picked = ev.PickedFitEvent(draw(st.sampled_from([once, steps])), draw(st.integers(2, 9)), draw(st.floats(2, 30)))
+    spans = ev.SpanStepsEvent(draw(st.integers(1, 40)), 5, 3, 1.0, 0.5, draw(st.floats(2, 30)), 9.0)
+    told = draw(st.sampled_from([spans, ev.PickedFitEvent(spans, 5, draw(st.floats(2, 30)))]))
+    measured = ev.MeasuredFitEvent(told, draw(st.integers(1, 9)), draw(st.floats(2, 90)))
     counts = ev.ClassCountsEvent(9, draw(st.integers(1, 2)), draw(st.floats(0.5, 30)))
-    told = draw(st.lists(st.sampled_from([once, steps, running, picked, counts]), min_size=1, max_size=4))
+    told = draw(st.lists(st.sampled_from([once, steps, running, picked, measured, counts]), min_size=1, max_size=4))
     return History([Step(event) for event in told], filter="zcdp")
 
 
