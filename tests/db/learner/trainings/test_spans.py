@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from django.core.files import File
+from django.db import transaction
 from django.urls import reverse
 
 from annotation.data.services import datasets
@@ -25,6 +26,7 @@ from learner.models import ModelRelease
 from learner.pools.starts import described_model
 from learner.releases import storage
 from learner.releases.artifacts.files import recompute_weights, span_model
+from learner.releases.services.card_issues import issue_for_higher_limit
 from learner.simulation.forecast import expected_course, forecast_of
 from learner.tasks import simulate_plan_task
 from privacy.accounting.event import event_from_json
@@ -182,6 +184,45 @@ def look_at_all(project):
     page = browser.get(reverse("learner:release", args=(project.slug, 1))).content.decode()
     assert "Entity F1, 95 % interval" in page
     assert "too few to say" not in page
+
+
+def test_a_model_is_measured_on_held_out_private_texts_by_counts_that_its_training_paid_for():
+    project = open_spans(held_out_share=0.4)
+    release = released(project)
+    assert (release.state, release.held_back) == ("released", "")
+    event = event_from_json(release.event)
+    assert (event.kind, event.inner.kind, event.spans_per_record) == ("measured_fit", "picked_fit", 8)
+    (reserved,) = LedgerEntry.objects.filter(kind=EntryKind.RESERVE, mechanism="measured_fit")
+    assert 39.9 < reserved.epsilon_nano / 1e9 <= 40.0
+    counts = release.span_counts
+    assert counts["scale"] == event.scale
+    with storage.files_at_hand(release) as folder:
+        transcript = Transcript.from_json(json.loads((folder / "transcript.json").read_text()))
+        assert recompute_weights(folder) == 0.0
+        card = (folder / "card.md").read_text()
+        key = storage.signer().public_key
+        verified = CliRunner().invoke(main, ["verify", str(folder), "--public-key", key])
+        assert "bit for bit" in verified.output
+    query, _sensitivity, _scale, answer = transcript.answers[-1]
+    assert (query, answer.tolist()) == ("span_counts", [counts["right"], counts["missed"], counts["spurious"]])
+    assert "Entity F1 on private texts that were held out:" in card
+    page = browser_of(project.created_by).get(reverse("learner:release", args=(project.slug, 1))).content.decode()
+    assert "How well it does, on held-out private texts" in page
+    assert "Not measured: upload a public test set." not in page
+    told = program_of(project.created_by).get(f"/api/v1/projects/{project.slug}/models/1").json()["held_out"]
+    assert told["spans"] == max(0, round(max(counts["right"], 0) + max(counts["missed"], 0)))
+    assert (told["value"] is None) == ("too few to say" in page)
+    with transaction.atomic():
+        issue_for_higher_limit(
+            project=project,
+            account=project.pool_account,
+            epsilon_limit_nano=300 * 10**9,
+            delta_limit_atto=10**14,
+        )
+    again = ModelRelease.objects.get(pk=release.pk)
+    assert again.folder != release.folder
+    with storage.files_at_hand(again) as folder:
+        assert "Entity F1 on private texts that were held out:" in (folder / "card.md").read_text()
 
 
 def test_a_further_model_is_picked_against_the_one_before_under_its_newest_names():
