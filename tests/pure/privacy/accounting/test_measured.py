@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting import events as ev
@@ -54,7 +54,6 @@ def test_price_against_a_second_implementation(inner, scale, adjacency):
     assert event.cost(adjacency=adjacency).epsilon == pytest.approx(dearest, rel=2e-3)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     sigma=st.floats(0.5, 30),
     steps=st.integers(1, 40),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dpal.spans.text import Span
@@ -27,7 +27,6 @@ def counted(records, cap):
     return span_counts([true for true, _ in records], [found for _, found in records], TYPES, most=cap)
 
 
-@settings(max_examples=300, deadline=None)
 @given(records=RECORDS, one=st.tuples(SPANS, SPANS), other=st.tuples(SPANS, SPANS), cap=st.integers(1, 9))
 def test_one_record_moves_counts_by_no_more_than_is_charged(records, one, other, cap):
     without, first, second = (counted([*records, *more], cap) for more in ([], [one], [other]))
