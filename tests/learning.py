@@ -20,6 +20,7 @@ from learner.releases.services import versions
 from learner.rounds.services import loop, selection, training
 from privacy.ledger.models import SETTLEMENTS, EntryKind, LedgerEntry
 from tests.factories import make_user, receive_upload
+from tests.in_process import reading_here
 from tests.owning import without_rules
 
 CLASSES = ["fruit", "tool"]
@@ -125,14 +126,21 @@ def upload(
     role: str = "pool",
     start_epsilon: float | None = None,
 ) -> Dataset:
-    """Upload a small CSV and read it at once; a crowd project's pool passes the gate, too."""
+    """Upload a small CSV and read it at once in this process; a crowd project's pool passes the gate, too."""
     lines = [",".join(columns), *(",".join(row) for row in rows)]
     body = File(io.BytesIO("\n".join(lines).encode()), name="rows.csv")
     mapping = {name: name for name in columns if name in ("text", "label", "contributor")}
-    dataset = receive_upload(
-        project=project, file=body, name="rows.csv", role=role, mapping=mapping, start_epsilon=start_epsilon, send=False
-    )
-    datasets.import_dataset(job_id=dataset.job_id)
+    with reading_here():
+        dataset = receive_upload(
+            project=project,
+            file=body,
+            name="rows.csv",
+            role=role,
+            mapping=mapping,
+            start_epsilon=start_epsilon,
+            send=False,
+        )
+        datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     if project.oracle == "crowd" and role == DatasetRole.POOL:
         gates.run_gate(job_id=dataset.gate_job_id)

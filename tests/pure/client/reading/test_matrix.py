@@ -1,5 +1,6 @@
 """Every container with every kind of label at every door that needs no database."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -21,6 +22,7 @@ from dpal.errors import DpalError
 from dpal.reading.labels import LabelNames
 from dpal.reading.rows import Layout
 from learner.simulation.reading import FileColumns, read_task
+from tests.in_process import reading_here
 from tests.workbooks import sheet, workbook
 
 CLASSES = ("café", "1", "-1", "true")
@@ -159,10 +161,12 @@ def test_a_label_means_the_same_in_every_file_at_every_door(tmp_path, name, kind
     cells, meant = CELLS[kind]
     path = tmp_path / name
     path.write_bytes(CONTAINERS[name](cells))
-    assert by_upload(path) == list(zip(TEXTS, meant, strict=True))
-    assert by_opening(path) == set(meant)
-    if len(set(meant)) > 1:
-        assert by_simulation(path) == meant
+    # How a cell of each kind comes back from another process, two containers tell.
+    with contextlib.nullcontext() if name in ("rows.jsonl", "rows.parquet") else reading_here():
+        assert by_upload(path) == list(zip(TEXTS, meant, strict=True))
+        assert by_opening(path) == set(meant)
+        if len(set(meant)) > 1:
+            assert by_simulation(path) == meant
     if name != "wide.csv":
         assert by_prediction(path) == TEXTS
 

@@ -20,7 +20,7 @@ from annotation.data.readers.detection import detect_file
 from annotation.data.readers.preview import preview_of
 from annotation.data.readers.reading import Upload
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
-from annotation.work import limits, scanning
+from annotation.work import scanning
 from annotation.work.outgoing import parse_target
 from dpal import tables
 from dpal.errors import DpalError, Unreadable
@@ -34,6 +34,7 @@ from learner.simulation.reading import FileColumns, read_task
 from privacy.accounting.event import event_from_json
 from privacy.gate.normalizers import Normalizer, normalize_text
 from tests.fuzzing import TIMES, fuzz
+from tests.in_process import reading_here
 from tests.openid_issuer import PUBLIC, signed
 from tests.workbooks import sheet, workbook
 
@@ -114,10 +115,10 @@ def changed(data, changes):
 
 
 @pytest.fixture
-def in_this_process(monkeypatch):
+def in_this_process():
     """Start no process for each of thousands of files; `make fuzz` starts them, and so do uploads of anything."""
-    if not TIMES:
-        monkeypatch.setattr(limits, "_is_limited", True)
+    with contextlib.nullcontext() if TIMES else reading_here():
+        yield
 
 
 def read(data, name, layout):
