@@ -562,6 +562,15 @@ def remembered(
 
 
 @pytest.fixture
+def reads_here() -> Iterator[None]:
+    """Read files in the test's process; `tests.in_process` says why."""
+    from tests.in_process import reading_here  # noqa: PLC0415  # loads the readers
+
+    with reading_here():
+        yield
+
+
+@pytest.fixture
 def bucket(settings, monkeypatch) -> "Iterator[MemoryStore]":
     """Have the site's files, and whatever else, in an S3 store in memory."""
     from django.core.files.storage import default_storage, storages  # noqa: PLC0415  # few tests need them

@@ -74,6 +74,7 @@ def test_each_can_be_planted_and_its_killers_exist():
             assert tuple(inside) in killers_in(REPOSITORY / file), f"{mutant.name}: there is no {killer}"
 
 
+@pytest.mark.slow
 def test_pytest_finds_every_killer_that_has_parameters():
     killers = sorted({killer for mutant in MUTANTS for killer in mutant.killers if killer.endswith("]")})
     mark = Path(settings.VAR_DIR) / "still-here"

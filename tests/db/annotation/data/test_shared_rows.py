@@ -21,7 +21,7 @@ from tests import learning, streaming
 from tests.clients import browser_of, program_of
 from tests.factories import add_members, make_user, receive_upload
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 ROLES = ("pool", "public_test", "public_start", "charged_start")
 SAID = learning.sentences(30)
 

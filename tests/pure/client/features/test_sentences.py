@@ -21,6 +21,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "options", [{}, {"normalizer": "L0"}, {"n_features": 3}, {"normalizer": "L3", "norm_bound": 0.5}]
 )

@@ -17,7 +17,7 @@ from privacy.ledger.rules import OPENED_ONCE, charge_of
 from tests.forging import History, Step, said_by_auditor, said_by_database, said_by_service
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_counter")]
-EXAMPLES = 500 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
+EXAMPLES = 250 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
 ONE_UNIT = {"pure": "epsilon_nano", "zcdp": "rho_nano"}
 
 

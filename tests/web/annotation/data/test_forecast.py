@@ -19,7 +19,7 @@ from tests.clients import browser_of
 from tests.factories import add_members, make_user
 from tests.programs import Program
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 MAPPING = {"has_header": "on", "quoting": "on", "delimiter": ",", "text": "text", "contributor": "contributor"}
 FIELDS = {"role": "pool", "text_column": "text", "contributor_column": "contributor"}
 

@@ -17,7 +17,7 @@ from tests.factories import make_records, receive_upload, write_settings
 from tests.markup import tight
 from tests.openings import look, open_by
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 NOT_PRIVATE = "Not private: for planning only, never shown to annotators."
 
 

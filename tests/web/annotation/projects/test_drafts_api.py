@@ -14,7 +14,7 @@ from privacy.ledger.selectors import guarantee
 from tests.clients import program_of
 from tests.factories import make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 PRIVATE = b"note,who\nthe parcel never came,anna\nwonderful service,ben\n"
 PUBLIC = b"note,kind\n" + b"late again,complaint\nthank you,praise\nwhere is it?,question\n" * 3
 CROWD = {"preset": "voice-crowd", "contributor_column": "who", "text_column": "note"}

@@ -117,6 +117,7 @@ def test_every_page_and_card_tells_the_same_numbers(manager: User, state: Callab
         assert set(numbers_in(section.partition("\n#")[0])) == set(numbers_in(words))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("state", [fresh, one_release, nearly_spent, several_labels, stream, crowd])
 def test_a_forecast_is_computed_once(
     manager: User, state: Callable[[User], Project], monkeypatch: pytest.MonkeyPatch

@@ -21,7 +21,7 @@ from tests.clients import browser_of
 from tests.factories import make_user
 from tests.openings import open_as_shown, sent_by
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage", "reads_here")]
 
 
 @pytest.fixture
