@@ -13,6 +13,7 @@ from annotation.gates import services as gates
 from annotation.models import Dataset, GateRun, Project, Query
 from privacy.ledger import services as ledger
 from tests.factories import make_project, make_user, receive_upload
+from tests.in_process import reading_here
 
 TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Stop!", "stop"] * 60 + ["only once"]
 PEOPLE = [f"person {number * 7 % 90}" for number in range(len(TEXTS))]
@@ -45,15 +46,16 @@ def crowd(unit: str = "record", **fields: Any) -> Project:
 
 def upload(project: Project, rows: Iterable[tuple[str, str]] = tuple(zip(TEXTS, PEOPLE, strict=True))) -> Dataset:
     lines = "".join(f"{text},{who}\n" for text, who in rows)
-    dataset = receive_upload(
-        project=project,
-        file=ContentFile(f"text,contributor\n{lines}".encode()),
-        name="log.csv",
-        mapping={"text": "text", "contributor": "contributor"},
-        uploaded_by=make_user(),
-        send=False,
-    )
-    datasets.import_dataset(job_id=dataset.job_id)
+    with reading_here():
+        dataset = receive_upload(
+            project=project,
+            file=ContentFile(f"text,contributor\n{lines}".encode()),
+            name="log.csv",
+            mapping={"text": "text", "contributor": "contributor"},
+            uploaded_by=make_user(),
+            send=False,
+        )
+        datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     return dataset
 

@@ -25,7 +25,7 @@ from privacy.ledger.audit import audit_accounts
 from privacy.ledger.models import LedgerEntry
 from tests.factories import make_project, make_records, make_user, receive_upload, write_settings
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 # At a rate of 0.5 and k = 8, 7 copies never pass, and 400 do but with a chance below 1e-90.
 OFTEN, RARE = 400, 7
 GATE = {"gate_k": 8, "gate_sampling_rate": 0.5, "gate_epsilon": 1.0, "gate_window": 3}

@@ -27,7 +27,7 @@ from tests.factories import make_account, make_project, make_user, open_populati
 from tests.owning import as_owner
 from tests.pools import digests, emptied_slots, stored_rows
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 ROWS = [(f"text {number} of person {number % 5}", f"person {number % 5}") for number in range(23)]
 ZSTD = b"\x28\xb5\x2f\xfd"
 

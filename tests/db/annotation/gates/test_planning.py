@@ -15,7 +15,7 @@ from annotation.projects.services import opening
 from privacy.accounting.gate import gate_delta
 from tests.factories import make_records, make_user, receive_upload
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 1.0, "gate_delta": 1e-5, "gate_floor": 2}
 SAMPLED = {"gate_kind": "k_anonymity", "gate_epsilon": 0.5, "gate_k": 30, "gate_sampling_rate": 0.25}
 

@@ -23,7 +23,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.models import LedgerEntry
 from tests.factories import make_project, make_records, make_user, receive_upload
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 # At a sampling rate of 0.3 all 400 copies together fall below k = 17 with probability below 1e-38, and 5 copies
 # can never reach it.
 OFTEN, RARE = 400, 5

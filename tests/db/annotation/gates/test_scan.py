@@ -14,7 +14,7 @@ from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SimulationRandom
 from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 
 
 @pytest.mark.parametrize("kind", ["k_anonymity", "threshold"])

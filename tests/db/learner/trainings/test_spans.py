@@ -35,7 +35,7 @@ from tests import learning
 from tests.clients import browser_of, program_of
 from tests.factories import make_user, receive_upload
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage", "reads_here")]
 TYPES = ["day", "name"]
 DAYS, NAMES = ("monday", "friday", "tomorrow"), ("Anna", "Peter Pan", "Olga")
 SENTENCES = ("please call {name} on {day}", "is {name} still here", "what is due {day}", "stop all of it")

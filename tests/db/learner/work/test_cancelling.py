@@ -12,7 +12,7 @@ from learner.rounds.services import loop, training
 from tests import learning
 from tests.factories import make_user, receive_upload
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage", "reads_here")]
 
 
 def kinds(project) -> list[str]:

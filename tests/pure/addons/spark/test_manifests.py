@@ -33,7 +33,7 @@ def test_a_list_of_the_first_version_lists_data():
     assert manifests_of(avro([LISTED], schema=MANIFEST_LIST | {"fields": fields})) == [Manifest("p", False)]
 
 
-@fuzz(60)
+@fuzz(30)
 @given(codec=st.sampled_from(["null", "deflate"]), cut=st.integers(0, 900), changed=st.binary(min_size=1, max_size=9))
 def test_whatever_stands_there_is_read_or_refused_by_its_rule(codec, cut, changed):
     content = avro([LISTED] * 9, codec=codec)

@@ -26,7 +26,7 @@ from tests.language_model import LanguageModelServer
 from tests.openings import sent_by
 from tests.programs import Program
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage", "reads_here")]
 SECRET = "the patient in bed nine"
 
 

@@ -29,7 +29,7 @@ from tests.clients import browser_of, program_of
 from tests.factories import make_user, receive_upload
 from tests.programs import Program
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in range(13))
 # What can be sent and has nothing charged. Answers, limits and settings let a project go on as it was declared; what
 # that costs stands where it is declared.

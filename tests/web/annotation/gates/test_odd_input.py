@@ -13,7 +13,7 @@ from annotation.projects.services import opening
 from tests.clients import browser_of
 from tests.openings import open_by
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 0.5, "gate_delta": 1e-5, "gate_floor": 2}
 GATES = {"sampled": {"gate_kind": "k_anonymity"}, "noisy": THRESHOLD}
 

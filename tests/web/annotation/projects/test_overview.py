@@ -19,7 +19,7 @@ from tests.clients import browser_of
 from tests.factories import receive_upload
 from tests.openings import look, open_by
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_damaged_uploads(name, layout, changes):
     read(changed(SAMPLES[name], changes), name, layout)
 
 
-@fuzz(100)
+@fuzz(40)
 @given(data=st.binary(max_size=400), name=st.sampled_from(sorted(SAMPLES)), layout=st.sampled_from(LAYOUTS))
 def test_uploads_of_anything(data, name, layout):
     read(data, name, layout)
