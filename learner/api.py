@@ -22,6 +22,7 @@ from learner.releases.model_out import ModelOut, described_out, model_out
 from learner.releases.no_privacy import estimate_of_run, with_estimates
 from learner.releases.services import described
 from learner.rounds.services import suggestions
+from privacy.wording import in_english
 
 router = RoomRouter()
 # The version that no training made: public words alone.
@@ -118,7 +119,7 @@ def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpRe
 def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> HttpResponse:
     project = readable_project(request, slug)
     if version == DESCRIBED:
-        raise InputNotFitting("This route does not predict with version 0; download its files.")
+        raise InputNotFitting(in_english("This route does not predict with version 0; download its files."))
     release = existing_release(project, version)
     predictor, labels, probabilities = suggestions.predict_records(release=release, texts=body.texts, rows=body.rows)
     predicted = {

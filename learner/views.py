@@ -149,7 +149,7 @@ def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         raise PermissionDenied(_("Only a manager can do this."))
     if request.method == "POST":
         versions.retire_release(release=found, reason=request.POST.get("reason", ""))
-        messages.success(request, _("Release retired."))
+        messages.success(request, _("Saved."))
         return redirect("learner:release", slug=slug, version=version)
     return render(request, "learner/retire.html", {"project": found.project, "release": found})
 

@@ -6,7 +6,7 @@ from datetime import time
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 # JSON's names of the types a parameter may have.
 JSON_TYPES: Final = {
@@ -52,15 +52,15 @@ def mistyped(value: Any, wanted: type) -> str:
         return ""
     got = repr(value)[:40]
     if wanted is Decimal:
-        return as_message('Must be an amount as a text like "12.50", got {got}.', got=got)
+        return in_english('Must be an amount as a text like "12.50", got {got}.', got=got)
     if wanted is time:
         return as_message("Must be a time like 22:30, got {got}.", got=got)
-    return as_message("Must be of type {type}, got {got}.", type=JSON_TYPES[wanted], got=got)
+    return in_english("Must be of type {type}, got {got}.", type=JSON_TYPES[wanted], got=got)
 
 
 def _not_exact(value: float | Decimal, decimals: int) -> str:
     if not math.isfinite(value):
-        return as_message("Must be a finite number, got {got}.", got=value)
+        return in_english("Must be a finite number, got {got}.", got=value)
     if isinstance(value, Decimal) and value != round(value, decimals):
         return as_message("Must have at most {places} decimals, got {got}.", places=decimals, got=value)
     return ""

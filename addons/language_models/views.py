@@ -110,7 +110,7 @@ def words_draft(request: HttpRequest, words_id: UUID) -> HttpResponse:
         context = {"draft": draft, "project": draft.project, "typed": "\n".join(accepted)}
         return render(request, "language_models/words_draft.html", context, status=422)
     draft.delete()
-    messages.success(request, _("The examples were added."))
+    messages.success(request, _("Saved."))
     return _back(draft)
 
 

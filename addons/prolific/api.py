@@ -23,6 +23,7 @@ from annotation.people.identity import person_of
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, SaidOut, as_code, project_for, row_id
 from annotation.work.services.tokens import Scope
+from privacy.wording import in_english
 
 router = RoomRouter()
 # The largest number a row has.
@@ -266,7 +267,7 @@ def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn
     study = _found(request, slug, study_id, Scope.STUDIES_WRITE)
     amounts = {each.participant: in_cents(each.amount) for each in body.bonuses}
     if len(amounts) < len(body.bonuses):
-        raise StudyRefused("A participant stands there twice.", field="bonuses")
+        raise StudyRefused(in_english("A participant stands there twice."), field="bonuses")
     bonuses.give_bonuses(study=study, key=body.key, cents_by_name=amounts, actor=person_of(request))
 
 

@@ -36,7 +36,9 @@ class AccountForm(forms.Form):
 
 
 class StudyForm(forms.Form):
-    name = forms.CharField(max_length=120, label=_("Name"), help_text=_("Shown to participants."))
+    name = forms.CharField(
+        max_length=120, label=_("Name"), help_text=_("Shown to participants; include no record text.")
+    )
     description = forms.CharField(
         max_length=3000,
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -51,7 +53,7 @@ class StudyForm(forms.Form):
         min_value=1,
         max_value=MOST_MINUTES,
         label=_("Minutes"),
-        help_text=_("Shown to participants."),
+        help_text=_("Shown to participants; include no record text."),
     )
     answers_wanted = forms.IntegerField(
         min_value=1, max_value=MOST_PLACES, initial=20, label=_("Answers until the completion code is shown")
@@ -75,7 +77,7 @@ class VerdictForm(forms.Form):
         choices=[(VerdictKind.RETURN, _("ask to return it")), (VerdictKind.REJECT, _("reject"))], label=_("Decision")
     )
     category = forms.ChoiceField(
-        choices=[("", _("choose")), *REJECTION_REASONS.items()],
+        choices=[("", _("Choose")), *REJECTION_REASONS.items()],
         required=False,
         label=_("Reason"),
         help_text=_("Only to reject."),

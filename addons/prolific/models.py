@@ -56,9 +56,9 @@ BUSY = (StudyState.PUBLISHING, StudyState.SCHEDULED, StudyState.ACTIVE, StudySta
 class StudyStep(models.TextChoices):
     PUBLISH = "PUBLISH", _("Publish")
     PAUSE = "PAUSE", _("Pause")
-    START = "START", _("Go on")
+    START = "START", _("Resume")
     STOP = "STOP", _("Stop for good")
-    DISCARD = "DISCARD", _("Discard the draft")
+    DISCARD = "DISCARD", _("Discard")
 
 
 class CrowdStudy(NumberedModel):
@@ -129,7 +129,7 @@ class CrowdSubmission(models.Model):
 
 
 class VerdictKind(models.TextChoices):
-    APPROVE = "APPROVE", _("approve")
+    APPROVE = "APPROVE", _("Approve")
     REJECT = "REJECT", _("reject")
     RETURN = "RETURN", _("ask to return it")
 

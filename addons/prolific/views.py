@@ -51,13 +51,13 @@ def connect_platform(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     if "forget" in request.POST:
         accounts.disconnect_account(project=project)
-        messages.success(request, _("The token is deleted."))
+        messages.success(request, _("Removed."))
         return redirect("prolific:studies", slug=slug)
     form = AccountForm(request.POST)
     if not form.is_valid():
         return _page(request, project, account_form=form)
     accounts.connect_account(project=project, actor=person_of(request), **form.cleaned_data)
-    messages.success(request, _("The token is stored."))
+    messages.success(request, _("Saved."))
     return redirect("prolific:studies", slug=slug)
 
 

@@ -51,7 +51,7 @@ def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
         _added, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
     except (AddressRefused, webhooks.WebhookRefused) as refusal:
         return _page(request, project, status=422, refusal=localized(str(refusal)), url=url, chosen=chosen)
-    messages.success(request, _("The webhook is added."))
+    messages.success(request, _("Saved."))
     return _page(request, project, secret=secret)
 
 
@@ -71,7 +71,7 @@ def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     except (AddressRefused, webhooks.WebhookRefused) as refusal:
         refused = {"refusal": localized(str(refusal)), "url": url, "chosen": chosen}
         return render(request, "webhooks/webhook.html", context | refused, status=422)
-    messages.success(request, _("The webhook is changed."))
+    messages.success(request, _("Saved."))
     return redirect("webhooks:webhooks", slug=slug)
 
 
@@ -83,7 +83,7 @@ def rotate_secret(request: HttpRequest, slug: str, webhook_id: int) -> HttpRespo
         note_nothing(request)
         return redirect("webhooks:change_webhook", slug=slug, webhook_id=webhook_id)
     _changed, secret = webhooks.rotate_secret(webhook=webhook)
-    messages.success(request, _("The secret is replaced."))
+    messages.success(request, _("Saved."))
     return _page(request, webhook.project, secret=secret)
 
 
@@ -95,7 +95,7 @@ def _webhook(request: HttpRequest, slug: str, webhook_id: int) -> Webhook:
 @login_required
 def remove(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     webhooks.remove_webhook(webhook=_webhook(request, slug, webhook_id))
-    messages.success(request, _("The webhook is removed."))
+    messages.success(request, _("Removed."))
     return redirect("webhooks:webhooks", slug=slug)
 
 

@@ -155,7 +155,7 @@ def set_second_manager(request: HttpRequest, slug: str, body: SecondManagerIn) -
         limits.demand_second_manager(project=project)
         return {"needed": True}
     if not (reason := body.reason.strip()):
-        raise InvalidConfiguration(as_message("Say why."))
+        raise InvalidConfiguration(as_message("Give a reason; it is kept."))
     asked = limits.ask_to_decide_alone(project=project, actor=person_of(request), reason=reason)
     return {"needed": True, "request": asked.pk}
 

@@ -133,7 +133,7 @@ def _is_start(project: Project, account: BudgetAccount) -> bool:
 
 def account_title(project: Project, account: BudgetAccount) -> str:
     if _is_start(project, account):
-        return _("Account of the private start")
+        return _("Private start")
     return _("Pool account") if account.pk == project.pool_account_id else _("Answers account")
 
 

@@ -149,7 +149,7 @@ def second_manager(request: HttpRequest, slug: str) -> HttpResponse:
         limits.ask_to_decide_alone(project=project, actor=person_of(request), **form.cleaned_data)
         messages.info(request, _("Waiting for another manager's approval. Nothing has changed yet."))
     else:
-        messages.error(request, _("Say why."))
+        messages.error(request, _("Give a reason; it is kept."))
         note_nothing(request)
     return redirect("annotation:limit_requests", slug=slug)
 

@@ -22,7 +22,7 @@ INTO: Final = "into"
 AT: Final = "at"
 MERGE_BEHIND_GATE: Final = _("Answers are randomised among the declared classes, so these are fixed.")
 MERGE_IN_STREAM: Final = _("Classes of a stream are fixed.")
-MERGE_OF_STEPS: Final = _("Steps of a rating and yes/no answers are fixed.")
+MERGE_OF_STEPS: Final = _("Not for ratings or yes/no questions.")
 SEVERAL: Final = _("Classes cannot be merged where an answer may name several.")
 NOT_ASKED: Final = _("There are no answers yet: change the list of classes instead.")
 NOT_DECIDED_BEFOREHAND: Final = _("Merges are public: decide without looking at records or answers.")
@@ -279,7 +279,7 @@ def _headings(lines: Sequence[str], places: Mapping[str, int]) -> list[str]:
 
 CROWD: Final = _("Answers are randomised among the declared classes, so these are fixed.")
 STREAM: Final = _("Classes of a stream are fixed.")
-FIXED_ANSWERS: Final = _("Steps of a rating and yes/no answers are fixed.")
+FIXED_ANSWERS: Final = _("Not for ratings or yes/no questions.")
 NOT_BEFOREHAND: Final = _("Class names are public: add only names known without reading the records.")
 PLAIN: Final = _("Plain text without control characters.")
 # Of each setting of a class the field that asks for it.

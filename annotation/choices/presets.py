@@ -11,7 +11,7 @@ from annotation.choices.randomizers import answers_unit
 from annotation.choices.rules import broken_estimator_rules, broken_selection_rules, broken_stream_rules
 from dpal.reading.labels import class_key
 from privacy.choices import Kind
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 def _broken_feature_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     choice = chosen_of(Kind.FEATURES, {"features": "standard", **settings})
     if choice is None:
-        return {"features": as_message("No choice is called {got}.", got=settings["features"])}
+        return {"features": in_english("No choice is called {got}.", got=settings["features"])}
     broken = choice.broken_by(settings)
     epsilon = settings.get("features_epsilon")
     if "features_epsilon" not in {each.name for each in choice.parameters()}:
@@ -294,7 +294,7 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     else:
         broken = {"gate_kind": as_message("Must be one of {possible}, got {got}.", possible=", ".join(gates), got=kind)}
     if settings["privacy_unit"] not in ("record", "contributor"):
-        broken["privacy_unit"] = as_message("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
+        broken["privacy_unit"] = in_english("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
         broken["texts_per_contributor"] = "Every further text of a person costs more, so a cap is needed."
     if answers_unit(settings) is not None and not (settings.get("labels_epsilon") or 0) > 0:

@@ -9,7 +9,7 @@ from annotation.choices.policies import chosen_policy, policy_hides_selection
 from annotation.choices.selections import asks_in_secret, selection_choice, selection_rates
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import BrokenRules, Choice, Kind
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 # Parameters of selections that presets say, so that no default stands for them.
 OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
@@ -32,7 +32,7 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     selection = settings["selection"]
     choice = chosen_of(Kind.STRATEGY, settings)
     if choice is None:
-        return {"selection": as_message("No choice is called {got}.", got=selection)}
+        return {"selection": in_english("No choice is called {got}.", got=selection)}
     broken = choice.broken_by(settings)
     if settings["oracle"] != "crowd" and settings.get("repeat_votes"):
         broken["repeat_votes"] = "Needs a gate."
@@ -96,7 +96,7 @@ def update_epsilon(settings: Mapping[str, Any]) -> float:
 
 
 def _unknown(kind: Kind, settings: Mapping[str, Any]) -> str:
-    return as_message("No choice is called {got}.", got=settings.get(kind.key))
+    return in_english("No choice is called {got}.", got=settings.get(kind.key))
 
 
 def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:

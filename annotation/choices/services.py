@@ -124,8 +124,8 @@ def frozen_settings(project: Project) -> dict[str, str]:
         names = [*FIXED, "features_epsilon"]
         if project.oracle == Oracle.CROWD:
             names += _gate_settings()
-        frozen |= dict.fromkeys(names, _("Something was paid for: the guarantee that was given rests on this value."))
-        going_on = _("Something was paid for: the guarantee that was given rests on this value.")
+        frozen |= dict.fromkeys(names, _("Something was charged, so settings of the guarantee are fixed."))
+        going_on = _("Something was charged, so settings of the guarantee are fixed.")
         frozen = dict.fromkeys(_going_on(project), going_on) | frozen
     return frozen
 

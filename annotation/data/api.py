@@ -144,7 +144,7 @@ class UploadIn(Schema):
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
-            raise InvalidUpload("mapping: must be a JSON object")
+            raise InvalidUpload(in_english("mapping: must be a JSON object"))
         named = {"text": self.text_column, "contributor": self.contributor_column, "label": self.label_column}
         return {"has_header": self.has_header} | given | {key: column for key, column in named.items() if column}
 

@@ -77,7 +77,7 @@ def register_table(request: HttpRequest, slug: str) -> HttpResponse:
         except InvalidUpload as error:
             form.add_error(None, localized(str(error)))
         else:
-            messages.success(request, _("Table registered."))
+            messages.success(request, _("Saved."))
             return redirect("annotation:data", slug=project.slug)
     return _data_page(request, project, UploadForm(project=project), form)
 
@@ -125,7 +125,7 @@ def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpRe
     datasets.receive_upload(
         project=project, file=file, name=file.name, mapping=mapping, uploaded_by=person, confirm_few=confirmed, **asked
     )
-    messages.success(request, _("Upload received."))
+    messages.success(request, _("Saved."))
     return redirect("annotation:data", slug=project.slug)
 
 
@@ -193,7 +193,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     project = draft.project
     if "discard" in request.POST:
         drafts.discard_draft(draft=draft)
-        messages.success(request, _("File discarded."))
+        messages.success(request, _("Removed."))
         return redirect("annotation:data", slug=project.slug)
     shape = drafts.shape_of_draft(draft)
     reading = reading_of(request.POST, shape)
@@ -217,7 +217,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     except InvalidUpload as error:
         form.add_error(None, localized(str(error)))
         return _preview_page(request, draft, form, shape)
-    messages.success(request, _("Upload received."))
+    messages.success(request, _("Saved."))
     return redirect("annotation:data", slug=project.slug)
 
 

@@ -25,8 +25,8 @@ class GatePlanForm(forms.Form):
     SYNTHETIC = "synthetic"
     NUMBERS = "numbers"
 
-    epsilon = DecimalMarkField(min_value=0.01, max_value=20, label=_("Epsilon of one upload"))
-    delta = DecimalMarkField(min_value=SMALLEST_DELTA, max_value=0.1, label=_("Delta of one upload"))
+    epsilon = DecimalMarkField(min_value=0.01, max_value=20, label=_("Gate: epsilon"))
+    delta = DecimalMarkField(min_value=SMALLEST_DELTA, max_value=0.1, label=_("Gate: delta"))
     source = forms.ChoiceField(required=False, label=_("Show what would pass"))
     records = forms.IntegerField(
         required=False,

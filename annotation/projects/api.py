@@ -51,7 +51,7 @@ from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
 from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Kind, missing_for
-from privacy.wording import as_message, joined_rules
+from privacy.wording import as_message, in_english, joined_rules
 
 router = RoomRouter()
 
@@ -317,7 +317,7 @@ def _broken(name: str, value: Any) -> str:
     kind = CATALOGUE.kind_of(name)
     if kind is None:
         return as_message("This site has no such setting.")
-    return "" if isinstance(value, str) else as_message("Must be the name of a choice.")
+    return "" if isinstance(value, str) else in_english("Must be the name of a choice.")
 
 
 def configuration_out(project: Project) -> dict[str, Any]:

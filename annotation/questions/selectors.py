@@ -41,7 +41,7 @@ from annotation.wording import class_name
 from dpal.spans import text as marks
 from dpal.spans.text import Span
 from privacy.choices import Kind
-from privacy.wording import Message, as_message
+from privacy.wording import Message, as_message, in_english
 
 
 def label_type(project: Project) -> LabelType:
@@ -155,7 +155,7 @@ def refuse_no_answer(project: Project, choice: int) -> None:
         # Locked, so that nobody erases it before the answer that refers to it is there.
         stored = SpanSet.objects.select_for_update(no_key=True).filter(project=project, number=choice)
         if stored.first() is None:
-            raise InvalidChoice(as_message("Answer with `{field}`.", field="spans"))
+            raise InvalidChoice(in_english("Answer with `{field}`.", field="spans"))
 
 
 def stored_choice(project: Project, choice: int | None, choices: Sequence[int] | None) -> int:
@@ -163,12 +163,12 @@ def stored_choice(project: Project, choice: int | None, choices: Sequence[int] |
     kind = label_type(project)
     if not isinstance(kind, NamesSeveral):
         if choice is None or choices is not None:
-            raise InvalidChoice(as_message("Answer with `{field}`.", field="choice"))
+            raise InvalidChoice(in_english("Answer with `{field}`.", field="choice"))
         return choice
     if choice is not None or choices is None:
-        raise InvalidChoice(as_message("Answer with `{field}`.", field="choices"))
+        raise InvalidChoice(in_english("Answer with `{field}`.", field="choices"))
     if len(set(choices)) != len(choices):
-        raise InvalidChoice("A class is named once.")
+        raise InvalidChoice(in_english("A class is named once."))
     try:
         return kind.stored(choices)
     except ValueError:

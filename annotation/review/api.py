@@ -37,6 +37,7 @@ from annotation.review.services import change_chosen
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import JobOut, Page, RoomRouter, page_of, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope
+from privacy.wording import in_english
 
 router = RoomRouter()
 
@@ -162,7 +163,7 @@ def undo_review(request: HttpRequest, slug: str) -> None:
 def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> None:
     require_scope(request, Scope.LABELS_WRITE)
     if body.keep_as_check and body.decision != Decision.SETTLE:
-        raise InvalidChoice("Only settled questions can become checks.")
+        raise InvalidChoice(in_english("Only settled questions can become checks."))
     of_managers = body.decision in DECISIONS_OF_MANAGERS or body.keep_as_check
     project = project_for(request, slug, Scope.LABELS_WRITE, *((Role.MANAGER,) if of_managers else REVIEWERS))
     query = get_object_or_404(project.queries, pk=row_id(query_id))
@@ -296,7 +297,7 @@ def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) 
     readable = may_read_questions(project, request.user)
     form = QuestionFilter(_by_number(project, wanted), project=project, readable=readable)
     if not form.is_valid():
-        raise InvalidConfiguration("No such class or annotator, or the text is too short.")
+        raise InvalidConfiguration(in_english("No such class or annotator, or the text is too short."))
     page = browsing.questions(project, form.wanted(), readable=readable, before=wanted.before)
     return {"questions": [_row(row) for row in page.rows], "before": page.before}
 

@@ -41,7 +41,7 @@ from annotation.work.services.history import note_effect
 from privacy.choices import Kind
 from privacy.wording import Message, as_message
 
-REPLACED = as_message("A newer comparison took this one's place.")
+REPLACED = as_message("A newer run replaced this one.")
 
 
 def start_report(*, project: Project, owner: User) -> QualityReport:
@@ -100,8 +100,8 @@ def _compare(report: QualityReport, job: Job, lease: attempts.Lease) -> None:
         attempts.finish_work(row=job)
 
 
-IN_A_CROWD = as_message("Not for crowds: assignment must not depend on answers.")
-RANDOMISED = as_message("Not with randomised answers: assignment must not depend on answers.")
+IN_A_CROWD = as_message("Not for crowds or randomised answers: assignment must not depend on answers.")
+RANDOMISED = as_message("Not for crowds or randomised answers: assignment must not depend on answers.")
 SECRET = as_message("Not with secret selection: one record could delay another.")
 
 
@@ -331,7 +331,7 @@ def _take_back(project: Project, query: Query, last: Review) -> None:
     if last.state == ReviewState.RETURNED:
         sent = Report.objects.filter(query=query, kind=ReportKind.RETURNED, resolved_at=None)
         if not sent.update(resolved_at=Now(), resolved_by=last.reviewer_id):
-            raise UndoRefused("The annotator has already checked it again.")
+            raise UndoRefused("This question was settled meanwhile.")
     elif last.state == ReviewState.SET_ASIDE:
         _agree_as_before(project, query, QueryState.SET_ASIDE)
     elif last.state == ReviewState.SETTLED:

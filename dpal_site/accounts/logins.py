@@ -23,6 +23,7 @@ from django.utils.crypto import constant_time_compare
 
 from annotation.models.database import Columns, fetch_one
 from dpal_site.models import Session
+from privacy.wording import in_english
 
 SESSION = "SELECT session_data, seen_at FROM dpal_site_session_of(%s)"
 SESSION_BY_KEY = "SELECT session_data, seen_at FROM dpal_site_session WHERE session_key = %s AND expire_date > now()"
@@ -95,7 +96,7 @@ class SessionStore(db.SessionStore):
 
     def save(self, must_create: bool = False) -> None:
         if settings.SERVES_LABELS_ALONE:
-            raise NotWritable("the label process writes no session")
+            raise NotWritable(in_english("the label process writes no session"))
         super().save(must_create=must_create)
 
     def delete(self, session_key: str | None = None) -> None:

@@ -14,7 +14,7 @@ from annotation.work.services.tokens import Scope
 from dpal_site.operations import long_work
 from dpal_site.operations.pages import standing
 from learner.errors import NothingWaits
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 router = RoomRouter()
 
@@ -103,7 +103,7 @@ def stop_work(request: HttpRequest, kind: str, work_id: str) -> Any:
 def _staff(request: HttpRequest, scope: Scope) -> None:
     require_scope(request, scope)
     if not person_of(request).is_staff:
-        raise PermissionDenied("Administrators of the site run it.")
+        raise PermissionDenied(in_english("Administrators of the site run it."))
 
 
 def _acted(kind: str, work_id: str, done: Any) -> Any:

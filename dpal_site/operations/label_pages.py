@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 
 from annotation.people.identity import network_address
 from dpal_site.middleware import Middleware
+from privacy.wording import in_english
 
 
 class Part(StrEnum):
@@ -75,7 +76,7 @@ class PartMiddleware(Middleware):
         origin = settings.LABEL_URL if wanted == Part.LABEL else settings.WEB_URL
         # A proxy that leads here what it should lead there would do so again.
         if not origin or urlsplit(origin).netloc == request.get_host():
-            reason = _("The site's proxy is misconfigured for this address.")
+            reason = in_english("The site's proxy is misconfigured for this address.")
             return render(request, "refused.html", {"reason": reason}, status=MISDIRECTED)
         return HttpResponse(
             status=SEE_OTHER_KEEPING_METHOD, headers={"Location": origin.rstrip("/") + request.get_full_path()}

@@ -63,7 +63,7 @@ def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart
         [Curve(name, points) for name, points in curves.items()],
         x_words=_whole,
         y_words=percent_of_axis,
-        axis_names=(_("version"), _("accuracy")),
+        axis_names=(_("Version"), _("Accuracy")),
         references=levels,
         x_ticks=versions if len(versions := sorted({version for _n, version, _o in history})) <= 2 * TICKS else (),
         whole_x=True,

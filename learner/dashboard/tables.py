@@ -190,7 +190,7 @@ def annotators_table(project: Project) -> Table:
             Column("person", _("Person")),
             Column("answers", _("Answers"), "count"),
             Column("like_the_majority", _("Accepted"), "count"),
-            Column("unlike_the_majority", _("Refused"), "count"),
+            Column("unlike_the_majority", _("Not accepted"), "count"),
             Column("checks_right", _("Checks right"), "count"),
             Column("checks_answered", _("Checks answered"), "count"),
         ),

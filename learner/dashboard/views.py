@@ -46,7 +46,7 @@ PICTURES = {
     ),
     "releases": (
         gettext_lazy("Accuracy by version"),
-        gettext_lazy("Accuracy on public data, with 95 % intervals."),
+        gettext_lazy("Accuracy on public data, with 95-percent intervals."),
     ),
 }
 Amounts = dict[str, list[tuple[datetime, float]]]

@@ -58,7 +58,7 @@ class FeaturesChoice(Choice):
         at_most=4096,
         data_kinds=("text", "image"),
         label=_("Feature dimension"),
-        help=_("Fewer mean less noise."),
+        help=_("Fewer mean less noise; more separate classes better."),
     )
 
     @abstractmethod

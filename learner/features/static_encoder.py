@@ -145,7 +145,7 @@ class StaticTable(FeaturesChoice):
         at_least=2,
         at_most=MOST_COLUMNS,
         data_kinds=("text",),
-        label=_("Columns of the sentence encoder"),
+        label=_("Feature dimension"),
         help=_("Fewer mean less noise; more separate classes better."),
     )
 

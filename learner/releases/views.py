@@ -210,7 +210,7 @@ def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse
     return page_charts.picture_of(
         page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),
         title=_("Accuracy by version"),
-        caption=_("Accuracy on public data, with 95 % intervals."),
+        caption=_("Accuracy on public data, with 95-percent intervals."),
     )
 
 
@@ -252,10 +252,10 @@ def channel_page(request: HttpRequest, slug: str) -> HttpResponse:
             if release is None:
                 raise Http404
             channels.move_channel(release=release, channel=name, reason=reason, actor=actor)
-            messages.success(request, _("The channel is moved."))
+            messages.success(request, _("Saved."))
         else:
             channels.roll_back_channel(project=project, channel=name, reason=reason, actor=actor)
-            messages.success(request, _("The channel is rolled back."))
+            messages.success(request, _("Saved."))
         return redirect("learner:channels", slug=slug)
     moves = ChannelMove.objects.filter(project=project).select_related("release", "moved_by").order_by("-pk")
     context = {

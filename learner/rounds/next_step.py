@@ -307,7 +307,7 @@ def _pool_step(project: Project, otherwise: str) -> ProjectStatus:
     if pools.filter(state=DatasetState.RECEIVING, job__state__in=UNFINISHED).exists():
         return ProjectStatus(Step.READING, as_message("An upload is being read; questions follow."))
     if pools.filter(gate_job__state__in=UNFINISHED).exists():
-        return ProjectStatus(Step.AT_GATE, as_message("An upload is at the gate; questions follow."))
+        return ProjectStatus(Step.AT_GATE, as_message("An upload is being read; questions follow."))
     return ProjectStatus(Step.WAITING_FOR_POOL, otherwise)
 
 

@@ -33,7 +33,7 @@ from privacy.ledger.selectors import can_pay
 from privacy.mechanisms import shares as mechanism
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.mechanisms.session import MeasuringSession, Queries
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 Numbers = NDArray[np.int64]
 ROWS_AT_ONCE = 65_536
@@ -50,7 +50,7 @@ def ask_shares(*, project: Project, block: int, grouping: Grouping, actor: User,
             raise SharesRefused(as_message("A training or measurement is running; try again later."))
         offer = selectors.offer_of(locked, block=block, grouping=grouping, column=column)
         if offer is None:
-            raise SharesRefused(as_message("No such block with a model."))
+            raise SharesRefused(in_english("No such block with a model."))
         if not offer.can_pay:
             raise BudgetExceeded(TOO_DEAR)
         last = SharesReport.objects.filter(project=locked).aggregate(number=Max("number"))["number"] or 0

@@ -204,7 +204,7 @@ class Forecast:
 
 
 _ENDS: Final = {
-    End.BUDGET: as_message("The budget is too small for another model."),
+    End.BUDGET: as_message("No further model: the budget is too small."),
     End.PLAN: as_message("Then the plan is complete."),
     End.BLOCKS: as_message("Then every block is used."),
     End.POOL: as_message("Then too few questions are left for another."),

@@ -72,7 +72,7 @@ def run_simulation(
             return
         wanted = PlanSimulation.objects.filter(job=job).first()
         if wanted is None:
-            attempts.fail_work(row=job, error=as_message("A newer simulation replaced it."))
+            attempts.fail_work(row=job, error=as_message("A newer run replaced this one."))
             return
         result = _results(Setup.from_json(wanted.setup), lease, read_public(wanted))
         lease.check()

@@ -161,7 +161,7 @@ def _chart(shown: Mapping[str, Any]) -> Chart | None:
         for curve in shown["curves"]
         if curve["plain"]
     ]
-    return page_charts.simulation_chart(curves, beside=plain, across=_("labels"))
+    return page_charts.simulation_chart(curves, beside=plain, across=_("Labels"))
 
 
 def _picture(fingerprint: str) -> HttpResponse:

@@ -68,7 +68,7 @@ def refuse_without_platform(project: Project) -> None:
     if not settings.PROLIFIC_URL:
         raise StudyRefused("An administrator must allow studies on Prolific first.")
     if project.oracle != Oracle.CROWD:
-        raise StudyRefused("This project shows private records, so crowds cannot join.")
+        raise StudyRefused("This project shows private records, so it has no crowd links.")
 
 
 def interface_of(account: PlatformAccount) -> Prolific:

@@ -44,7 +44,7 @@ def give_bonuses(*, study: CrowdStudy, key: UUID, cents_by_name: Mapping[str, in
             with transaction.atomic():
                 sheet = BonusSheet.objects.create(id=key, study=study, created_by=actor)
         except IntegrityError as error:
-            raise StudyRefused("Bonuses of this study are not settled yet.") from error
+            raise StudyRefused("Parts of the study are not settled yet.") from error
         with within_money(project, field="amounts"):
             BonusLine.objects.bulk_create(
                 BonusLine(sheet=sheet, submission=submissions[name], amount_cents=cents)

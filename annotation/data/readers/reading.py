@@ -13,7 +13,7 @@ from dpal.reading import formats
 from dpal.reading.formats import TEXTS, Format
 from dpal.reading.labels import one_hot_labels
 from dpal.reading.rows import FirstRows, Layout, RawBatch, RowBatch
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 detect_format = refusing_unreadable()(formats.detect_format)
 
@@ -41,9 +41,9 @@ class Upload:
                 as_message("file: a zip of images does not fit this project ({kind})", kind=layout.kind)
             )
         if layout.kind == "table" and not layout.declared:
-            raise InvalidUpload("columns: the project declares none")
+            raise InvalidUpload(in_english("columns: the project declares none"))
         if layout.kind == "image" and not (layout.height and layout.width):
-            raise InvalidUpload("image_height: the project declares none")
+            raise InvalidUpload(in_english("image_height: the project declares none"))
         self._images: ImageArchiveReader | None = None
         self.reader: CellReader | None = None
         if self.format is Format.IMAGES:

@@ -26,7 +26,7 @@ from annotation.work.rest import checked
 from dpal.reading.quoting import quoted
 from privacy.accounting.units import nano_spent
 from privacy.ledger.selectors import spending_by_subject
-from privacy.wording import as_message, joined_messages
+from privacy.wording import as_message, in_english, joined_messages
 
 # These have pages of their own, with a reason, versions or a log.
 ELSEWHERE = ("name", "question", "guidelines", *ChoosingForm.budgets)
@@ -174,9 +174,9 @@ def read_file(content: Any) -> ConfigurationFile:
     preset = PRESETS.get(str(content.get("preset")))
     settings = content.get("settings")
     if preset is None:
-        raise InvalidConfiguration(as_message("preset: must be one of {presets}.", presets=", ".join(PRESETS)))
+        raise InvalidConfiguration(in_english("preset: must be one of {presets}.", presets=", ".join(PRESETS)))
     if not isinstance(settings, dict):
-        raise InvalidConfiguration(as_message("settings: must be an object of names and values."))
+        raise InvalidConfiguration(in_english("settings: must be an object of names and values."))
     if wrong := [*_unknown_parts(content), *_wrong_settings(preset, settings)]:
         raise InvalidConfiguration(joined_messages("; ", wrong))
     draft = {name: _typed(name, value) for name, value in settings.items()}
@@ -236,7 +236,7 @@ def _wrong_settings(preset: Preset, settings: Mapping[str, Any]) -> Iterator[str
             yield as_message("{field}: {reason}", field=name[:100], reason=as_message("This site has no such setting."))
         elif not _fits(name, value):
             yield as_message(
-                "{field}: {reason}", field=name, reason=as_message("Must be a text, a number, true, false or null.")
+                "{field}: {reason}", field=name, reason=in_english("Must be a text, a number, true, false or null.")
             )
 
 

@@ -71,8 +71,8 @@ class ProjectForm(forms.Form):
     )
     image_width = forms.IntegerField(min_value=1, max_value=4096, required=False, label=_("Image width in pixels"))
 
-    pool_epsilon = EpsilonField(label=_("Epsilon limit of the pool"))
-    pool_delta = DeltaField(label=_("Delta limit of the pool"), help_text=_("Well below 1 / number of people."))
+    pool_epsilon = EpsilonField(label=_("Epsilon limit"))
+    pool_delta = DeltaField(label=_("Delta limit"), help_text=_("Well below 1 / number of people."))
     labels_epsilon = EpsilonField(
         required=False,
         label=_("Epsilon limit of the answers"),
@@ -216,7 +216,9 @@ def _declared_column(number: int, line: str) -> dict[str, Any]:
     try:
         bounds = float(low), float(high)
     except ValueError as error:
-        raise forms.ValidationError(_("Line %(line)d: the bounds must be numbers."), params={"line": number}) from error
+        raise forms.ValidationError(
+            _("Line %(line)d: write “name: low to high” or “name: a, b, c”."), params={"line": number}
+        ) from error
     if not bounds[0] < bounds[1]:
         raise forms.ValidationError(
             _("Line %(line)d: the lower bound must be below the upper."), params={"line": number}

@@ -65,7 +65,7 @@ FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, QualityForm)
 # Settings that buttons change, or that follow from others.
 WITHOUT_FIELD: Final = {
     "oracle": gettext_lazy("Who labels?"),
-    "arrival": gettext_lazy("How records come"),
+    "arrival": gettext_lazy("Data source"),
     "state": gettext_lazy("State"),
     "slug": gettext_lazy("Short name of the project"),
     "preset": gettext_lazy("Preset"),
@@ -94,8 +94,8 @@ def setting_name(setting: str) -> str:
 
 
 class KindForm(forms.Form):
-    oracle = forms.ChoiceField(choices=Oracle.choices, widget=ChoiceCards, label=_("Who answers"))
-    arrival = forms.ChoiceField(choices=Arrival.choices, widget=ChoiceCards, label=_("How records come"))
+    oracle = forms.ChoiceField(choices=Oracle.choices, widget=ChoiceCards, label=_("Annotators"))
+    arrival = forms.ChoiceField(choices=Arrival.choices, widget=ChoiceCards, label=_("Data source"))
     privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, widget=ChoiceCards, label=_("Unit of privacy"))
     preset = forms.ChoiceField(required=False, label=_("Preset"))
     labels_epsilon = EpsilonField(

@@ -75,7 +75,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
             )
             if labels != locked.labels_account:
                 if charged:
-                    raise ConfigurationFrozen("Something was already paid for under this guarantee.")
+                    raise ConfigurationFrozen("Something was charged, so settings of the guarantee are fixed.")
                 wanted["labels_account"] = labels
             if wanted:
                 locked.save(update_fields=services.set_settings(project=locked, changes=wanted, actor=actor))
@@ -87,7 +87,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                     )
                 jobs.send_project_changed(locked.pk)
     except IntegrityError as error:
-        raise ConfigurationFrozen("Something was already paid for under this guarantee.") from error
+        raise ConfigurationFrozen("Something was charged, so settings of the guarantee are fixed.") from error
     # After the commit: from now on every claim notes by itself whom it meets.
     if standing["encounter_limit"] is None and locked.encounter_limit is not None:
         queue.note_encounters(locked)

@@ -52,7 +52,7 @@ def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> l
     if (project.oracle, project.arrival, project.preset) == (oracle, arrival, preset):
         return []
     if is_charged(project):
-        return [_("Something was already paid for under this guarantee.")]
+        return [_("Something was charged, so settings of the guarantee are fixed.")]
     found = []
     if GateRun.objects.filter(project=project).exists() or Query.objects.filter(project=project).exists():
         found.append(_("There are questions of this kind of project."))

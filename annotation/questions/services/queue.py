@@ -33,6 +33,7 @@ from annotation.models.questions import FURTHER_ANSWERS, MOST_CLAIMED
 from annotation.questions import work_limits
 from annotation.questions.work_limits import WorkLimit
 from privacy.mechanisms.randomness import SecureRandom
+from privacy.wording import in_english
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
 PRIORITY_PER_ROUND = 10**9
@@ -150,7 +151,9 @@ def open_queries(
     trusted = project.oracle == Oracle.TRUSTED
     ids = record_ids if trusted else query_ids
     if ids is None or (query_ids if trusted else record_ids) is not None:
-        raise InvalidConfiguration("A trusted project asks records, a crowd project only what its gate let through.")
+        raise InvalidConfiguration(
+            in_english("A trusted project asks records, a crowd project only what its gate let through.")
+        )
     values: dict[str, Any] = {
         "project": project.pk,
         "round": round_number,

@@ -13,10 +13,9 @@ from annotation.models import Project, Query, SpanSet
 from annotation.questions.selectors import marks_spans, stored_choice
 from annotation.selectors import asked_records
 from dpal.spans.text import MAX_TOKENS, Span, beyond_cut, canonical, written
-from privacy.wording import as_message
-from privacy.wording import gettext_noop as _
+from privacy.wording import as_message, in_english
 
-NO_SPANS_OF_IT = _("Spans lie within the text, neither begin nor end with white space, and never overlap.")
+NO_SPANS_OF_IT = in_english("Spans lie within the text, neither begin nor end with white space, and never overlap.")
 # A number is given once: an answer must not come to mean another set after its own was erased.
 STORE = """
 INSERT INTO annotation_spanset (project_id, number, spans)
@@ -47,7 +46,7 @@ def number_of_program(
     if not marks_spans(project):
         return stored_choice(project, choice if spans is None else None, choices)
     if spans is None or choice is not None or choices is not None:
-        raise InvalidChoice(as_message("Answer with `{field}`.", field="spans"))
+        raise InvalidChoice(in_english("Answer with `{field}`.", field="spans"))
     return number_of_answer(project, query_id, tuple(spans))
 
 
@@ -58,9 +57,9 @@ def span_set_number(project: Project, spans: Iterable[Span], text: str) -> int:
     except ValueError as error:
         raise InvalidChoice(as_message(NO_SPANS_OF_IT)) from error
     if any(span.type not in project.classes for span in found):
-        raise InvalidChoice(as_message("The type of a span is one of the classes."))
+        raise InvalidChoice(in_english("The type of a span is one of the classes."))
     if beyond_cut(text, found) or len(found) > MAX_TOKENS:
-        raise InvalidChoice(as_message("Spans lie within the first {most} words.", most=MAX_TOKENS))
+        raise InvalidChoice(in_english("Spans lie within the first {most} words.", most=MAX_TOKENS))
     if not found:
         return NO_SPANS
     stored = written(found)

@@ -28,7 +28,7 @@ from learner.releases.artifacts.files import span_model
 from learner.strategies.rows import ListedRows, Rows
 from privacy.ledger import services as ledger
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 KEPT_RELEASES = 32
 
@@ -52,10 +52,10 @@ def predict_records(
     """Predict texts, or rows of declared columns, whichever the project holds; say what predicted."""
     wanted = {DataKind.TEXT: ("texts", texts), DataKind.TABLE: ("rows", rows)}.get(DataKind(release.project.data_kind))
     if wanted is None:
-        raise InputNotFitting("This route does not predict images; load model.onnx or weights.json.")
+        raise InputNotFitting(in_english("This route does not predict images; load model.onnx or weights.json."))
     name, batch = wanted
     if batch is None or (texts is not None and rows is not None):
-        raise InputNotFitting(as_message("Send this project's records as {name} only.", name=name))
+        raise InputNotFitting(in_english("Send this project's records as {name} only.", name=name))
     if release.state == ReleaseState.CANDIDATE:
         raise not_released(release.version, release.held_back)
     # Asked of retired ones alone: a process that served it before would go on from memory.
@@ -63,7 +63,7 @@ def predict_records(
         raise ReleaseBuried("This release was deleted with its project; digests and guarantee remain.")
     predictor = _predictor(release.pk)
     if predictor.model.names_spans:
-        raise InputNotFitting("This route finds no spans; use dpal.load(...).predict(texts).")
+        raise InputNotFitting(in_english("This route finds no spans; use dpal.load(...).predict(texts)."))
     if rows is not None:
         refuse_undeclared_columns(rows, declared=predictor.columns)
     return predictor, *predictor.predict(batch)
@@ -72,10 +72,10 @@ def predict_records(
 def refuse_undeclared_columns(rows: Sequence[dict[str, Any]], *, declared: frozenset[str]) -> None:
     if any(key not in declared for row in rows for key in row):
         raise InputNotFitting(
-            as_message("The declared columns are {columns}; others were sent.", columns=", ".join(sorted(declared)))
+            in_english("The declared columns are {columns}; others were sent.", columns=", ".join(sorted(declared)))
         )
     if any(isinstance(value, list | dict) for row in rows for value in row.values()):
-        raise InputNotFitting("A cell is a text, a number, true, false or null.")
+        raise InputNotFitting(in_english("A cell is a text, a number, true, false or null."))
 
 
 @lru_cache(maxsize=KEPT_RELEASES)

@@ -40,7 +40,7 @@ def test_an_upload_is_read_then_at_the_gate_and_what_passed_is_asked_about(proje
     dataset.refresh_from_db()
     at_gate = project_status(project)
     assert at_gate.step == Step.AT_GATE
-    assert str(at_gate.sentence) == "An upload is at the gate; questions follow."
+    assert str(at_gate.sentence) == "An upload is being read; questions follow."
     with translation.override("de"):
         assert localized(at_gate.sentence).startswith("Ein Upload")
     gates.run_gate(job_id=dataset.gate_job_id)

@@ -100,7 +100,7 @@ def test_the_page_shows_what_follows_and_changes_it_on_the_second_click(client: 
     looked = client.post(page, sent)
     assert looked.status_code == 200
     labels = {change.label for change in looked.context["changes"]}
-    assert {"How records come", "Selection", "When a model is trained"} <= {str(label) for label in labels}
+    assert {"Data source", "Selection", "When a model is trained"} <= {str(label) for label in labels}
     assert Project.objects.get(pk=project.pk).arrival == "pool"
     assert client.post(page, sent | {"confirm": "1"}).status_code == 302
     project.refresh_from_db()

@@ -130,7 +130,7 @@ def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Pr
     again = client.post(url, start_fields(start_epsilon=limit))
     assert "already has a private start" in str(again.context["form"].errors)
     page = client.get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
-    assert "Account of the private start" in page
+    assert "Private start" in page
     assert "Each private example is protected" in page
     # Counting it whole would be a look nobody paid for.
     Dataset.objects.update(state="ready")
