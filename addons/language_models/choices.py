@@ -35,7 +35,7 @@ class LanguageModelAnswers(Choice):
 
     machine_endpoint: str = parameter(
         "",
-        label=_("Name of the endpoint"),
+        label=_("Endpoint"),
         help=_("One of the models named in LANGUAGE_MODELS."),
     )
     machine_requests: int = parameter(

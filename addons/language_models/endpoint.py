@@ -47,7 +47,7 @@ def target_of(endpoint: Endpoint, *, hosts: Collection[str], local: Collection[s
         target = parse_target(endpoint.url, allowed=hosts)
         return target, pinned_address(target), True
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.fragment:
-        raise AddressRefused("The address of the language model cannot be read.")
+        raise AddressRefused("The address cannot be read.")
     encrypted = parts.scheme == "https"
     target = Target(parts.hostname, parts.port or (443 if encrypted else HTTP_PORT), parts.path or "/")
     return target, addresses_of(target)[0], encrypted

@@ -102,13 +102,12 @@ class DeltaField(DecimalMarkField):
 
 
 def field_of(declared: Parameter) -> forms.Field:
-    """Return the form field of a parameter; what must be said and has a rule of its own is missed in its words."""
-    says_so_itself = declared.default is None and bool(declared.rule)
+    """Return the form field of a parameter; what has no default is missed by the choice itself."""
     said: dict[str, Any] = {
         "label": gettext_lazy(declared.label),
         "help_text": gettext_lazy(declared.help) if declared.help else "",
         "initial": declared.default,
-        "required": not (declared.optional or says_so_itself) and declared.type not in (bool, tuple, str),
+        "required": not declared.optional and declared.default is not None and declared.type not in (bool, tuple, str),
     }
     if declared.options:
         none = [("", gettext_lazy("none"))] if declared.optional else []
@@ -119,7 +118,7 @@ def field_of(declared: Parameter) -> forms.Field:
         return forms.BooleanField(**said | {"initial": declared.default or None})
     if declared.type is int:
         number = forms.IntegerField(min_value=_least(declared), max_value=_most(declared), **said)
-        if declared.rule:
+        if declared.rule or (declared.default is None and not declared.optional):
             # What it may be, the choice says in its own words.
             number.validators = []
         return number

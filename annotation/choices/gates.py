@@ -15,7 +15,6 @@ from privacy.gate.normalizers import Normalizer
 from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 
-BETWEEN: Final = _("Must lie between 0 and 1, got {got}.")
 MOST_TEXTS: Final = 100
 ONE_UPLOAD_ALONE: Final = _("This gate cannot count uploads together; leave it empty.")
 # Settings that every gate has; a project keeps them whichever gate it chooses.
@@ -47,7 +46,6 @@ class GateChoice(Choice):
         above=0,
         label=_("Gate: epsilon"),
         help=_("k-anonymity: the cost of one text. Threshold: the cost of the gate."),
-        rule=_("Must be above 0, got {got}."),
         charged=True,
     )
     texts_per_contributor: int | None = parameter(
@@ -61,7 +59,7 @@ class GateChoice(Choice):
     normalizer: str = parameter(
         None,
         options={rule.value: rule.summary for rule in Normalizer},
-        label=_("What annotators see of a text"),
+        label=_("What annotators see"),
         help=_("Higher levels let more texts pass and show less of each."),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from annotation.choices.gates import BETWEEN, GateChoice, who_counts
+from annotation.choices.gates import GateChoice, who_counts
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.choices import parameter
@@ -30,7 +30,6 @@ class NoisyGate(GateChoice):
         above=0,
         below=1,
         label=_("Gate: delta"),
-        rule=BETWEEN,
         charged=True,
     )
     gate_floor: int = parameter(

@@ -281,7 +281,7 @@ class QualityChecks(FreeChoice):
         at_least=0,
         at_most=1,
         label=_("Share of agreed questions to review"),
-        help=_("Drawn at random. 0: none."),
+        help=_("0: none."),
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:

@@ -141,7 +141,6 @@ class WindowPolicy(PolicyChoice):
         at_most=LONGEST_WINDOW,
         label=_("Window or batch"),
         help=_("Records of a window, or answers of a batch (at least 50)."),
-        rule=_("Must be at least 1, got {got}."),
     )
     window_hours: int = parameter(
         24,

@@ -11,6 +11,7 @@ from annotation.choices.randomizers import answers_unit
 from annotation.choices.rules import broken_estimator_rules, broken_selection_rules, broken_stream_rules
 from dpal.reading.labels import class_key
 from privacy.choices import Kind
+from privacy.json_values import beyond_bounds
 from privacy.wording import as_message, in_english
 
 
@@ -240,9 +241,11 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings.get("arrival", "pool") == "pool":
         broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
     if not settings["pool_epsilon"] > 0:
-        broken["pool_epsilon"] = as_message("Must be above 0, got {got}.", got=settings["pool_epsilon"])
+        broken["pool_epsilon"] = as_message(
+            "Must be above {bound:g}, got {got}.", bound=0, got=settings["pool_epsilon"]
+        )
     if not 0 <= settings["pool_delta"] < 1:
-        broken["pool_delta"] = as_message("Must be at least 0 and below 1, got {got}.", got=settings["pool_delta"])
+        broken["pool_delta"] = beyond_bounds(settings["pool_delta"], decimals=0, at_least=0, below=1)
     if crowd:
         broken |= _broken_gate_rules(settings)
     classes = settings["classes"]
@@ -298,9 +301,11 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
         broken["texts_per_contributor"] = "Every further text of a person costs more, so a cap is needed."
     if answers_unit(settings) is not None and not (settings.get("labels_epsilon") or 0) > 0:
-        broken["labels_epsilon"] = as_message("Must be above 0, got {got}.", got=settings.get("labels_epsilon") or 0)
+        broken["labels_epsilon"] = as_message(
+            "Must be above {bound:g}, got {got}.", bound=0, got=settings.get("labels_epsilon") or 0
+        )
     if not settings["pool_delta"] > 0:
-        broken["pool_delta"] = as_message("Must be above 0, got {got}.", got=settings["pool_delta"])
+        broken["pool_delta"] = as_message("Must be above {bound:g}, got {got}.", bound=0, got=settings["pool_delta"])
     return broken or _unpayable_gate(settings)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from annotation.choices.gates import BETWEEN, GateChoice, unit_of, who_counts
+from annotation.choices.gates import GateChoice, unit_of, who_counts
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
 from privacy.accounting.gate import frontier, gate_minimum_k
@@ -30,7 +30,6 @@ class SampledGate(GateChoice):
         at_least=2,
         label=_("Gate: k"),
         help=_("A text passes when the sample holds it this often."),
-        rule=_("Must be at least 2, got {got}."),
         charged=True,
     )
     gate_sampling_rate: float = parameter(
@@ -39,7 +38,6 @@ class SampledGate(GateChoice):
         below=1,
         label=_("Gate: sampling rate"),
         help=_("Each record is looked at with this probability."),
-        rule=BETWEEN,
         charged=True,
     )
 

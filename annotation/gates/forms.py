@@ -27,7 +27,7 @@ class GatePlanForm(forms.Form):
 
     epsilon = DecimalMarkField(min_value=0.01, max_value=20, label=_("Gate: epsilon"))
     delta = DecimalMarkField(min_value=SMALLEST_DELTA, max_value=0.1, label=_("Gate: delta"))
-    source = forms.ChoiceField(required=False, label=_("Show what would pass"))
+    source = forms.ChoiceField(required=False, label=_("Preview"))
     records = forms.IntegerField(
         required=False,
         min_value=1,

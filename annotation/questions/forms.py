@@ -186,7 +186,7 @@ class LabelBudgetForm(DeclaredForm):
     choice: ClassVar[type[Choice]] = AnswerBudget
     # How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
     closed_in_secret = ("labels_limit", "money_limit")
-    why_closed = _("Not with secret selection: stopping would reveal how many were asked.")
+    why_closed = _("No limit with secret selection: reaching it would reveal the size of the sample.")
 
     def clean_currency(self) -> str:
         return str(self.cleaned_data["currency"]).upper()
@@ -216,7 +216,7 @@ class PictureForm(forms.Form):
     )
     description = forms.CharField(
         max_length=LONGEST_DESCRIPTION,
-        label=_("What it shows"),
+        label=_("Description"),
     )
 
 

@@ -178,9 +178,7 @@ class QualityForm(forms.Form):
 
 
 class ChecksForm(forms.Form):
-    dataset = forms.ModelChoiceField(
-        Dataset.objects.none(), label=_("Public examples"), empty_label=_("choose an upload")
-    )
+    dataset = forms.ModelChoiceField(Dataset.objects.none(), label=_("Public examples"), empty_label=_("Choose"))
     most = forms.IntegerField(min_value=1, max_value=2000, initial=50, label=_("Checks at most"))
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:

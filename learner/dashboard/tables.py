@@ -237,7 +237,7 @@ def work_table(project: Project) -> Table:
             Column("created_at", _("Asked for"), "time"),
             Column("started_at", _("Began"), "time"),
             Column("finished_at", _("Ended"), "time"),
-            Column("error", _("Why it failed")),
+            Column("error", _("Reason")),
         ),
         rows,
     )

@@ -131,7 +131,6 @@ def delta_of_training() -> Any:
         below=1,
         label=_("Delta of one training"),
         help=_("Delta of the Gaussian noise; a stream pays once."),
-        rule=_("Must lie between 0 and 1 for Gaussian noise, got {got}."),
         charged=True,
     )
 
@@ -145,7 +144,6 @@ class PricedEstimator(EstimatorChoice):
         above=0,
         label=_("Epsilon of one training"),
         help=_("Cost of one release; a secret sample lowers it, a stream pays once."),
-        rule=_("Must be above 0, got {got}."),
         charged=True,
     )
 
@@ -177,7 +175,6 @@ class ConvexChoice(PricedEstimator):
         above=0,
         label=_("Regularisation"),
         help=_("Public constant of the summed objective."),
-        rule=_("Must be above 0 to bound the sensitivity, got {got}."),
     )
 
 

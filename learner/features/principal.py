@@ -117,7 +117,6 @@ class PrincipalDirections(ReadsImages):
         above=0,
         label=_("Epsilon of principal directions"),
         help=_("Charged once, before the first image is read."),
-        rule=_("Must be above 0, got {got}."),
         charged=True,
     )
 

@@ -109,7 +109,6 @@ class TwoRates(StrategyChoice):
         below=1,
         label=_("Screen: rate near the boundary"),
         help=_("Larger rates ask more; skips reveal more."),
-        rule=_("Must lie between 0 and 1, got {got}."),
         charged=True,
     )
     screen_low: float = parameter(
@@ -118,7 +117,6 @@ class TwoRates(StrategyChoice):
         below=1,
         label=_("Screen: rate elsewhere"),
         help=_("The ratio of the two rates sets the privacy loss."),
-        rule=_("Must be above 0 and at most the rate near the boundary, got {got}."),
         no_more_than="screen_high",
         charged=True,
     )
@@ -128,7 +126,6 @@ class TwoRates(StrategyChoice):
         at_most=10,
         label=_("What is near"),
         help=_("Distance from the boundary, at most 1."),
-        rule=_("Must lie between 0 and 10, got {got}."),
     )
 
     def strategy(self) -> BernoulliScreen:

@@ -34,7 +34,6 @@ class SecretBlocks(StrategyChoice):
         below=1,
         label=_("Secret sample: rate of the first block"),
         help=_("A smaller rate makes the first model cheaper."),
-        rule=_("Must lie between 0 and 1, got {got}."),
         charged=True,
     )
     block_growth: float = parameter(

@@ -88,7 +88,6 @@ class NoisyRanking(StrategyChoice):
         at_most=100,
         label=_("Epsilon of the choice"),
         help=_("Log ratio of the largest to the smallest selection weight."),
-        rule=_("Must be above 0 for private top-c, got {got}."),
         charged=True,
     )
 

@@ -57,7 +57,7 @@ def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     assert axe.violations(page) == []
     someone.fill(username="ada", password1="a long enough password", password2="a long enough password")
     someone.press("Create the first account")
-    someone.press("Open the first one")
+    someone.press("New project")
     page.set_input_files("[name=pool]", {"name": "messages.csv", "mimeType": "text/csv", "buffer": POOL})
     someone.press("Preview")
     someone.fill(question="Is this spam?", classes="spam\nham")

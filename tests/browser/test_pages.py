@@ -214,7 +214,7 @@ def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Su
     page.keyboard.type("a long enough password")
     page.keyboard.press("Enter")
     page.wait_for_url(live_site.url + "/")
-    page.locator("text=Open the first one").focus()
+    page.locator("text=New project").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/projects/new/")
     page.get_by_role("button", name="Choose Pool, expert labels").focus()

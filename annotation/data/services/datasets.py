@@ -223,7 +223,7 @@ def _register(source: PoolSource, job: Job, lease: attempts.Lease) -> None:
         registered.refuse_beside(project=dataset.project, role=dataset.role, is_table=True)
         rows = registered.note_files(source, found, snapshot)
         if not rows:
-            raise UploadRefused(as_message("No row can be used: {reason}.", reason=as_message("the file holds none")))
+            raise UploadRefused(as_message("Nothing was stored: {reason}.", reason=as_message("the file holds none")))
         said = as_plural_message("{n:,} row of the table", "{n:,} rows of the table", n=rows)
         _finish(dataset, job, rows, BadRowReport(), len(found), said=said)
 
@@ -270,7 +270,7 @@ def _read(
             raise UploadRefused(reason, uploader_reason=_about_labels(dataset, file, kept, layout, reason))
         if not rows:
             none = as_message("the file holds none")
-            reason = as_message("No row can be used: {reason}.", reason=report.sentence() if report.count else none)
+            reason = as_message("Nothing was stored: {reason}.", reason=report.sentence() if report.count else none)
             raise UploadRefused(reason, uploader_reason=_about_labels(dataset, file, kept, layout, reason))
         labelled = Record.objects.filter(dataset=dataset, label__isnull=False)
         if dataset.role == DatasetRole.CHARGED_START and not labelled.exists():

@@ -37,7 +37,10 @@ def still_open(number: int) -> str:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (as_message("Must be at least 1, got {got}.", got=0), "Muss mindestens 1 sein, angegeben ist 0."),
+        (
+            as_message("Must be at least {bound:g}, got {got}.", bound=1, got=0),
+            "Muss mindestens 1 sein, angegeben ist 0.",
+        ),
         (as_message("file: is larger than {most:,} bytes", most=2_000_000), "Datei: ist größer als 2.000.000 Bytes"),
         (
             as_message("One release costs delta {delta:g}, more than the limit.", delta=0.5),
@@ -144,12 +147,12 @@ def test_a_refusal_is_told_on_a_page_and_stays_english_for_a_program():
 
 
 def test_a_program_gets_several_sentences_one_by_one():
-    broken = {"a": as_message("Must be at least 1, got {got}.", got=0), "b": "Is missing."}
+    broken = {"a": as_message("Must be at least {bound:g}, got {got}.", bound=1, got=0), "b": "Is missing."}
     problem = json.loads(refused(RequestFactory().get("/"), InvalidConfiguration(joined_rules(broken))).content)
     assert problem["detail"] == "a: Must be at least 1, got 0.; b: Is missing."
     assert (problem["separator"], "code" in problem) == ("; ", False)
     assert [part["parameters"]["reason"]["code"] for part in problem["messages"]] == [
-        "Must be at least 1, got {got}.",
+        "Must be at least {bound:g}, got {got}.",
         "Is missing.",
     ]
 

@@ -18,7 +18,7 @@ def test_the_login_page_leads_to_it_and_whoever_makes_it_is_logged_in() -> None:
     made = User.objects.get()
     assert (made.username, made.is_staff, made.is_superuser) == ("ada", True, True)
     assert made.has_perm("annotation.add_project")
-    assert "Open the first one" in client.get(response["Location"]).content.decode()
+    assert "New project" in client.get(response["Location"]).content.decode()
 
 
 @pytest.mark.parametrize("method", ["get", "post"])

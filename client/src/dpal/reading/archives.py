@@ -47,7 +47,7 @@ def member_of(file: BinaryIO, tail: bytes, chosen: str | None = None) -> Member 
     if chosen is not None:
         data = [entry for entry in data if entry.filename == chosen]
         if not data:
-            raise Unreadable(as_message("sheet: the zip has no file named {name!r}", name=chosen))
+            raise Unreadable(as_message("sheet: the file has none named {name!r}", name=chosen))
     if not data:
         return None
     names = ", ".join(entry.filename[:100] for entry in data[:SHOWN])

@@ -124,7 +124,7 @@ class LabelStudioReader:
         self._later = tasks
         first = next((task.data for task in self._head if task.data is not None), None)
         if first is None:
-            raise Unreadable("file: holds no tasks")
+            raise Unreadable("file: holds no rows")
         entries = chain.from_iterable(task.entries for task in self._head)
         results = chain.from_iterable(results_of(entry) for entry in entries if is_full(entry))
         self._span_controls = {str(item.get("from_name")) for _, item in results if item.get("type") == "labels"}

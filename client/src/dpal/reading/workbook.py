@@ -41,7 +41,7 @@ def read_workbook(
         names = [one.name for one in sheets]
         shown = [one.name for one in sheets if one.visible == SheetVisibleEnum.Visible]
         if sheet is not None and sheet not in names:
-            raise Unreadable(as_message("sheet: the workbook has no sheet named {name!r}", name=sheet))
+            raise Unreadable(as_message("sheet: the file has none named {name!r}", name=sheet))
         if sheet is None and not shown:
             raise Unreadable("file: the workbook has no visible sheet with cells")
         chosen = shown[0] if sheet is None else sheet

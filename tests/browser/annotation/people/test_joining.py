@@ -76,7 +76,7 @@ def to_second_factors(keys: Keyboard) -> None:
     keys.reach(keys.page.locator(".menu summary"))
     keys.page.keyboard.press("Space")
     keys.follow(keys.page.get_by_role("link", name="Your account"))
-    keys.follow(keys.page.get_by_role("link", name="Second factor and passkeys"))
+    keys.follow(keys.page.get_by_role("link", name="Second factor"))
 
 
 def test_an_invitation_leads_into_the_project(page, address, crowd, keys, named):

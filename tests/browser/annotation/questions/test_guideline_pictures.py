@@ -46,7 +46,7 @@ def test_a_manager_adds_shows_and_deletes_one(enter, tmp_path, scripts):
         project, make_manager(project), "annotation:guidelines", java_script_enabled=scripts, reduced_motion="reduce"
     )
     page.get_by_label("Picture").set_input_files(tomato)
-    page.get_by_label("What it shows").fill("a ripe tomato")
+    page.get_by_label("Description").fill("a ripe tomato")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     line = page.locator(".pictures code").inner_text()

@@ -214,8 +214,8 @@ def test_all_or_nothing_stores_nothing_and_says_where():
 def test_a_file_without_a_good_row_is_refused():
     dataset = imported(b"text,n\n,1\n")
     assert (dataset.state, dataset.job.state) == ("refused", "failed")
-    assert dataset.job.error == "No row can be used: 1 bad row; it is line 2, column text: is empty."
-    assert imported(b"text\n").job.error == "No row can be used: the file holds none."
+    assert dataset.job.error == "Nothing was stored: 1 bad row; it is line 2, column text: is empty."
+    assert imported(b"text\n").job.error == "Nothing was stored: the file holds none."
 
 
 def test_a_file_that_turns_out_damaged_leaves_nothing():

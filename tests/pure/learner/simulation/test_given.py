@@ -44,7 +44,7 @@ def test_texts_become_what_is_declared_and_nothing_leaves_a_setting_out():
         ({"gate_k": "4"}, "unknown settings gate_k; there are block_growth, block_hours"),
         ({"selection_rate": "half"}, "selection_rate must be of type float, got 'half'"),
         ({"repeat_votes": "perhaps"}, "repeat_votes must be of type bool"),
-        ({"selection_rate": "1"}, r"selection_rate: Must lie between 0 and 1, got 1\.0"),
+        ({"selection_rate": "1"}, r"selection_rate: Must be below 1, got 1\.0"),
         ({"selection": "all of them"}, "selection must be one of secret_sample"),
     ],
 )

@@ -185,7 +185,7 @@ def test_images_and_rows_of_numbers():
         ({"text_columns": "many"}, "text_columns must be of type int"),
         ({"colour": "red"}, "unknown settings"),
         ({"maximum_releases": "2"}, "need a selection_rate"),
-        ({"selection_rate": "1"}, r"selection_rate: Must lie between 0 and 1, got 1\.0"),
+        ({"selection_rate": "1"}, r"selection_rate: Must be below 1, got 1\.0"),
     ],
 )
 def test_settings_are_read_or_refused(settings, said):

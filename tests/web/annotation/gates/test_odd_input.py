@@ -71,9 +71,9 @@ def test_where_all_texts_are_unique_the_page_says_so_and_what_to_do(client: Clie
     [
         ("gate_k", 1, "Must be at least 2, got 1."),
         ("gate_k", -5, "2"),
-        ("gate_sampling_rate", 0, "Must lie between 0 and 1, got 0"),
-        ("gate_sampling_rate", 1, "Must lie between 0 and 1, got 1"),
-        ("gate_sampling_rate", -0.1, "Must lie between 0 and 1, got -0.1"),
+        ("gate_sampling_rate", 0, "Must be above 0, got 0"),
+        ("gate_sampling_rate", 1, "Must be below 1, got 1"),
+        ("gate_sampling_rate", -0.1, "Must be above 0, got -0.1"),
         ("gate_sampling_rate", "nan", ""),
     ],
 )

@@ -113,7 +113,7 @@ def test_shares_counted_from_private_records_are_marked_and_choose_nothing(crowd
         html = text_of(client.get(page(crowd), {"source": source}))
         assert NOT_PRIVATE not in html
         assert "Use this" in html
-        assert ("Texts that would pass" in html) == bool(source)
+        assert ("Texts that pass the gate" in html) == bool(source)
 
 
 def test_when_nothing_passed_the_data_page_says_what_to_do_and_counts_nothing(crowd: Project, manager: User) -> None:

@@ -83,7 +83,7 @@ def test_a_combination_without_a_proof_is_refused_with_its_rule(client: Client, 
     project = open_preset(manager, "pool-experts", estimator="logistic_gaussian")
     response = client.post(page_of(project), sent_from(client, project, regularization="0"))
     assert response.status_code == 422
-    assert "to bound the sensitivity" in response.content.decode()
+    assert "Must be above 0, got" in response.content.decode()
     with pytest.raises(InvalidConfiguration, match="not for contributors"):
         configure_project(project=project, changes={"privacy_unit": "contributor"}, actor=manager)
 
