@@ -36,17 +36,17 @@ class PlatformAccount(models.Model):
 
 
 class StudyState(models.TextChoices):
-    """State of a study in the platform's words; the first is before it knows of it, the last is ours."""
+    """State of a study in the platform's words (English); the first is before it knows of it, the last is ours."""
 
-    WAITING = "", _("not opened yet")
-    UNPUBLISHED = "UNPUBLISHED", _("draft")
-    PUBLISHING = "PUBLISHING", _("being published")
-    SCHEDULED = "SCHEDULED", _("scheduled")
-    ACTIVE = "ACTIVE", _("open")
-    PAUSED = "PAUSED", _("paused")
-    AWAITING_REVIEW = "AWAITING REVIEW", _("waiting for your decisions")
-    COMPLETED = "COMPLETED", _("done")
-    DISCARDED = "DISCARDED", _("discarded")
+    WAITING = "", "not opened yet"
+    UNPUBLISHED = "UNPUBLISHED", "draft"
+    PUBLISHING = "PUBLISHING", "being published"
+    SCHEDULED = "SCHEDULED", "scheduled"
+    ACTIVE = "ACTIVE", "open"
+    PAUSED = "PAUSED", "paused"
+    AWAITING_REVIEW = "AWAITING REVIEW", "waiting for your decisions"
+    COMPLETED = "COMPLETED", "done"
+    DISCARDED = "DISCARDED", "discarded"
 
 
 # While people are in it, or may come.
@@ -134,20 +134,20 @@ class VerdictKind(models.TextChoices):
     RETURN = "RETURN", _("ask to return it")
 
 
-# Why a submission is rejected, by the platform's words.
+# Why a submission is rejected, by the platform's words (English).
 REJECTION_REASONS = {
-    "FAILED_CHECK": _("failed checks"),
-    "FAILED_INSTRUCTIONS": _("did not follow the instructions"),
-    "LOW_EFFORT": _("little effort"),
-    "TOO_QUICKLY": _("far too quick"),
-    "TOO_SLOWLY": _("far too slow"),
-    "NO_CODE": _("no completion code"),
-    "BAD_CODE": _("wrong completion code"),
-    "NO_DATA": _("no answers"),
-    "INCOMP_LONGITUDINAL": _("a part is missing"),
-    "UNSUPP_DEVICE": _("device that does not work"),
-    "MALINGERING": _("pretence"),
-    "OTHER": _("something else"),
+    "FAILED_CHECK": "failed checks",
+    "FAILED_INSTRUCTIONS": "did not follow the instructions",
+    "LOW_EFFORT": "little effort",
+    "TOO_QUICKLY": "far too quick",
+    "TOO_SLOWLY": "far too slow",
+    "NO_CODE": "no completion code",
+    "BAD_CODE": "wrong completion code",
+    "NO_DATA": "no answers",
+    "INCOMP_LONGITUDINAL": "a part is missing",
+    "UNSUPP_DEVICE": "device that does not work",
+    "MALINGERING": "pretence",
+    "OTHER": "something else",
 }
 
 

@@ -38,7 +38,7 @@ def studies(request: HttpRequest, slug: str) -> HttpResponse:
         except StudyRefused as refusal:
             _add_refusal(form, refusal)
         else:
-            messages.success(request, _("The draft is being created."))
+            messages.success(request, _("Saved."))
             return redirect("prolific:study", slug=slug, study_id=study.pk)
     return _page(request, project, form=form)
 
@@ -84,7 +84,7 @@ def change_study(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
         messages.success(request, _("Prolific is being asked."))
     elif do == "forget":
         service.forget_people(study=found)
-        messages.success(request, _("Participants are forgotten."))
+        messages.success(request, _("Removed."))
     else:
         raise StudyRefused("Nothing here has this name.")
     return redirect("prolific:study", slug=slug, study_id=study_id)

@@ -10,27 +10,28 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Project
 
 
+# Read by those who program the receiver, so in English.
 class WebhookEvent(models.TextChoices):
-    RELEASE = "release", _("new release")
-    BUDGET = "budget", _("budget at 80 %")
-    ROUND = "round", _("round done")
-    RETIRED = "retired", _("release retired")
-    CHANNEL = "channel", _("channel moved")
-    LIMIT = "limit", _("limit changed")
-    UPLOAD = "upload", _("upload read or refused")
-    GATE = "gate", _("upload through the gate")
-    SETTINGS = "settings", _("settings or state changed")
-    REPORT = "report", _("question reported")
-    REVIEW = "review", _("answers wait for review")
-    WAITING = "waiting", _("project waits for a decision")
-    FAILED = "failed", _("work failed")
-    MEMBER = "member", _("member joined, paused or left")
-    GUIDELINES = "guidelines", _("new version of the guidelines")
-    STUDY = "study", _("study on a crowd platform moved on")
-    REQUEST = "request", _("request to a second manager")
-    FORGOTTEN = "forgotten", _("contributor forgotten")
-    ARCHIVED = "archived", _("project archived or taken out of the archive")
-    FINISHED = "finished", _("longer work done")
+    RELEASE = "release", "new release"
+    BUDGET = "budget", "budget at 80 %"
+    ROUND = "round", "round done"
+    RETIRED = "retired", "release retired"
+    CHANNEL = "channel", "channel moved"
+    LIMIT = "limit", "limit changed"
+    UPLOAD = "upload", "upload read or refused"
+    GATE = "gate", "upload through the gate"
+    SETTINGS = "settings", "settings or state changed"
+    REPORT = "report", "question reported"
+    REVIEW = "review", "answers wait for review"
+    WAITING = "waiting", "project waits for a decision"
+    FAILED = "failed", "work failed"
+    MEMBER = "member", "member joined, paused or left"
+    GUIDELINES = "guidelines", "new version of the guidelines"
+    STUDY = "study", "study on a crowd platform moved on"
+    REQUEST = "request", "request to a second manager"
+    FORGOTTEN = "forgotten", "contributor forgotten"
+    ARCHIVED = "archived", "project archived or taken out of the archive"
+    FINISHED = "finished", "longer work done"
 
 
 class DeliveryState(models.TextChoices):

@@ -106,5 +106,5 @@ def send_again(request: HttpRequest, slug: str, delivery_id: str) -> HttpRespons
     if delivery is None:
         raise Http404
     webhooks.send_message_again(delivery=delivery)
-    messages.success(request, _("It is sent again."))
+    messages.success(request, _("Sent."))
     return redirect("webhooks:webhooks", slug=slug)

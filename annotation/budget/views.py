@@ -273,7 +273,7 @@ def join_population(request: HttpRequest, population: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, found, join=form)
     budget_populations.add_project(population=found, actor=person_of(request), **form.cleaned_data)
-    messages.success(request, _("The project belongs to the population now, with what it had spent."))
+    messages.success(request, _("Saved."))
     return redirect("annotation:population", population=population)
 
 

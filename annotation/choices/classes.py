@@ -14,7 +14,7 @@ from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.presets import LONGEST_CLASS, MOST_CLASSES
 from dpal.reading.labels import INVISIBLE, class_key, split_line
 from privacy.choices import FreeChoice, Kind, parameter
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 from privacy.wording import gettext_noop as _
 
 # What a merge says of a class: the one it counts as, and since when.
@@ -46,7 +46,7 @@ def broken_merge(
     broken: dict[str, str] = {}
     for field, said in (("name", name), ("into", into)):
         if said not in classes:
-            broken[field] = as_message("There is no class of this name.")
+            broken[field] = in_english("There is no class of this name.")
         elif said in merged:
             broken[field] = as_message("This class is already merged into another one.")
     if broken:
@@ -343,7 +343,7 @@ def _broken_name(classes: Sequence[str], name: str) -> str:
 
 def broken_rename(classes: Sequence[str], renamed: Mapping[str, str], name: str, to: str) -> dict[str, str]:
     if name not in classes:
-        return {"name": as_message("There is no class of this name.")}
+        return {"name": in_english("There is no class of this name.")}
     # A name that another class had stays with it: released models know it by that.
     taken = [one for one in classes if one != name or one == to] + [was for was, now in renamed.items() if now != name]
     return {"to": rule} if (rule := _broken_name(taken, to)) else {}

@@ -73,7 +73,7 @@ def release(uploads: Sequence[Dataset], gate: CountingGate, lease: attempts.Leas
     """Return what passes of uploads counted together; which engine counts, and on how many machines, is no matter."""
     key = new_key()
     rows = sum(upload.row_count for upload in uploads)
-    tell = attempts.told_of_rows(lease, rows, as_message("Reading the upload."))
+    tell = attempts.told_of_rows(lease, rows, as_message("Reading an upload"))
     if not all(upload.in_columns for upload in uploads):
         return gate.decide(gate.read(pool_files.records_of_all(uploads, tell), key=key), key=key)
     return gate.conclude(ordered(_counted(uploads, gate, key, tell, engine)))
@@ -147,7 +147,7 @@ def _attempt(job: Job, lease: attempts.Lease) -> None:
         run.passed_count = passed.num_rows
         run.save(update_fields=["state", "committed_entry", "passed_count"])
         _store_queries(run, project, passed, gate.count_column)
-        attempts.finish_work(row=job, progress_done=rows, progress_total=rows, message=as_message("The gate is done."))
+        attempts.finish_work(row=job, progress_done=rows, progress_total=rows, message=as_message("Done."))
         jobs.send_project_changed(project.pk)
 
 
@@ -286,14 +286,12 @@ def run_survey(*, job_id: UUID | str) -> None:
         counted = _count(survey.dataset, partial(_tell, lease, survey.dataset))
         with transaction.atomic():
             Survey.objects.filter(pk=survey.pk).update(frequencies=counted.to_json())
-            attempts.finish_work(
-                row=job, progress_done=survey.dataset.row_count, message=as_message("The upload is counted.")
-            )
+            attempts.finish_work(row=job, progress_done=survey.dataset.row_count, message=as_message("Done."))
 
 
 def _tell(lease: attempts.Lease, dataset: Dataset, read: int) -> None:
     lease.check()
-    lease.report(progress_done=read, progress_total=dataset.row_count, message=as_message("Reading the upload."))
+    lease.report(progress_done=read, progress_total=dataset.row_count, message=as_message("Reading an upload"))
 
 
 def _count(dataset: Dataset, tell: Tell) -> Frequencies:

@@ -22,13 +22,13 @@ WAITS_LONG = timedelta(minutes=10)
 RUNS_LONG = timedelta(hours=1)
 KINDS: dict[str, type[Model]] = {"job": Job, "round": Round, "training": TrainingRun}
 NAMES: dict[str, Promise] = {
-    jobs.IMPORT: _("reading an upload"),
-    jobs.GATE: _("gate"),
-    jobs.SURVEY: _("counting an upload"),
-    jobs.COMPARE: _("comparing answers"),
-    jobs.EXPORT: _("writing a file of labels"),
-    "round": _("choosing questions"),
-    "training": _("training"),
+    jobs.IMPORT: _("Reading an upload"),
+    jobs.GATE: _("Gate"),
+    jobs.SURVEY: _("Counting an upload"),
+    jobs.COMPARE: _("Comparing answers"),
+    jobs.EXPORT: _("Writing a label file"),
+    "round": _("Choosing questions"),
+    "training": _("Training"),
 }
 
 

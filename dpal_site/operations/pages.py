@@ -68,7 +68,7 @@ def send_again(request: HttpRequest, kind: str, key: str) -> HttpResponse:
         request,
         kind,
         done=lambda: long_work.resend_long_work(kind=kind, key=key),
-        said=_("It is sent again."),
+        said=_("Sent."),
     )
 
 

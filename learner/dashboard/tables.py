@@ -211,8 +211,8 @@ def releases_table(projects: Sequence[Project]) -> Table:
             Column("test_set", _("Public test set")),
             Column("examples", _("Examples"), "count"),
             Column("accuracy", _("Accuracy"), "share"),
-            Column("low", _("From (95 %)"), "share"),
-            Column("high", _("To (95 %)"), "share"),
+            Column("low", "95 % ≥", "share"),
+            Column("high", "95 % ≤", "share"),
         ),
         rows,
     )
@@ -261,9 +261,9 @@ def _job(job: Job) -> Work:
     survey = getattr(job, "survey", None)
     name = dataset.name if dataset else survey.dataset.name if survey else ""
     titles = {
-        "import": _("Reading the upload %(name)s"),
-        "gate": _("Gate over the upload %(name)s"),
-        "survey": _("Counting the upload %(name)s"),
+        "import": _("Reading an upload"),
+        "gate": _("Gate"),
+        "survey": _("Counting an upload"),
         "compare": _("Comparing answers"),
         "export": _("Writing a label file"),
         "simulate": _("Simulation"),
@@ -279,12 +279,12 @@ def _job(job: Job) -> Work:
         "compare": failed and QualityReport.objects.filter(job=job).exists(),
         "export": hasattr(job, "export"),
     }
-    title = titles.get(job.kind, job.kind) % {"name": name}
+    title = titles.get(job.kind, job.kind)
     return Work(
         kind="job",
         key=str(job.pk),
         row=job,
-        title=title,
+        title=f"{title}: {name}" if name else title,
         created_at=job.created_at,
         seconds_left=_left_by_progress(job),
         can_cancel=_can_cancel(job),
@@ -295,11 +295,7 @@ def _job(job: Job) -> Work:
 
 def _step(project: Project, row: Round | TrainingRun, usual: float | None, *, is_newest: bool) -> Work:
     is_round = isinstance(row, Round)
-    title = (
-        _("Choosing questions, round %(number)s") % {"number": row.number}
-        if isinstance(row, Round)
-        else _("Training version %(number)s") % {"number": row.version}
-    )
+    title = f"{_('Choosing questions')}: {row.number}" if isinstance(row, Round) else f"{_('Training')}: {row.version}"
     left = None
     if row.state == WorkState.RUNNING and row.started_at and usual is not None:
         left = max(0.0, usual - _taken(row))

@@ -73,7 +73,7 @@ def _refuse_unknown_start(project: Project, now: Sequence[str]) -> None:
         try:
             LinearModel.from_json(stored.weights).renamed(project.renamed_classes).knowing(now)
         except ValueError:
-            rule = as_message("This merge stays: a model was trained with it.")
+            rule = as_message("A model was trained with this merge, so it cannot be undone.")
             refuse_broken({"classes": rule})
 
 

@@ -46,10 +46,10 @@ def changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
 
 # By field; what is protected is a name.
 GUARANTEE_NUMBERS: Final[Mapping[str, Callable[[str], Message]]] = {
-    "limit_epsilon": lambda name: as_message("{name}: limit epsilon", name=name),
-    "limit_delta": lambda name: as_message("{name}: limit delta", name=name),
-    "spent_epsilon": lambda name: as_message("{name}: spent epsilon", name=name),
-    "spent_delta": lambda name: as_message("{name}: spent delta", name=name),
+    "limit_epsilon": lambda name: as_message("{field}: {reason}", field=name, reason=as_message("ε limit")),
+    "limit_delta": lambda name: as_message("{field}: {reason}", field=name, reason=as_message("δ limit")),
+    "spent_epsilon": lambda name: as_message("{field}: {reason}", field=name, reason=as_message("ε spent")),
+    "spent_delta": lambda name: as_message("{field}: {reason}", field=name, reason=as_message("δ spent")),
 }
 
 

@@ -27,7 +27,7 @@ class ContributorForm(forms.Form):
     contributor = forms.CharField(
         max_length=500,
         label=gettext_lazy("Contributor"),
-        help_text=gettext_lazy("As in the upload; only a keyed hash is stored."),
+        help_text=gettext_lazy("Stored as a keyed hash only."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

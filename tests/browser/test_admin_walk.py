@@ -224,12 +224,12 @@ def test_what_was_spent_and_what_is_in_hand(page: "Page", go: Callable[..., None
     row = page.locator("#work tr", has_text="Comparing answers")
     assert row.locator("progress").get_attribute("value") == "25"
     assert re.search(r"about \d\d minutes", row.inner_text())
-    waiting = page.locator("#work tr", has_text="Choosing questions, round 2")
+    waiting = page.locator("#work tr", has_text="Choosing questions: 2")
     waiting.get_by_role("button", name="Cancel").click()
     waiting.get_by_text("Cancelled by ada.").wait_for()
     waiting.get_by_role("button", name="Restart").click()
     said(page, "Restarted; its cost is reserved again")
-    page.locator("#work tr", has_text="Choosing questions, round 3").get_by_text("waiting").wait_for()
+    page.locator("#work tr", has_text="Choosing questions: 3").get_by_text("waiting").wait_for()
     Job.objects.filter(pk=running.pk).update(state=WorkState.DONE, finished_at=timezone.now())
 
     page.get_by_role("link", name="Show all").click()

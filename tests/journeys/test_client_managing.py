@@ -103,7 +103,7 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     code, told = engineer("diff", slug, "1", "2")
     assert code == 0
     assert told.startswith("version 1 and version 2\naccuracy on rows.csv: 0.")
-    assert "spent epsilon: " in told
+    assert "ε spent: " in told
     # Nine digits are counted; the tenth and what follows are the float's own.
     assert not re.search(r"epsilon: .*\.\d{10}", told)
     assert " to " in told.splitlines()[1]

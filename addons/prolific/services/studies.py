@@ -34,7 +34,7 @@ from annotation.people.services import crowd_links
 from annotation.work.services.sending import send_on_commit
 from annotation.work.services.tokens import link_secret
 from privacy.ledger.entries import broken_rule
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 # Whoever returns a place leaves it to another, so that more come than there are places.
 STUDY_LINK = b"study link"
@@ -157,7 +157,7 @@ def approve_complete(*, study: CrowdStudy, actor: User) -> int:
 def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, category: str, actor: User) -> CrowdVerdict:
     message = " ".join(message.split())
     if kind == VerdictKind.APPROVE:
-        raise StudyRefused("Participations are approved together.")
+        raise StudyRefused(in_english("Participations are approved together."))
     least = LEAST_MESSAGE if kind == VerdictKind.REJECT else 1
     if not least <= len(message) <= MOST_MESSAGE:
         raise StudyRefused(

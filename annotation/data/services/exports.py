@@ -121,7 +121,7 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
         outcome = {
             "progress_done": written.rows,
             "progress_total": written.rows,
-            "message": as_message("The file is there."),
+            "message": as_message("Done."),
         }
         attempts.finish_work(row=job, **outcome)
     remove_files(Export.objects.filter(project=export.project_id, is_void=True))

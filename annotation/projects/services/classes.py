@@ -91,7 +91,7 @@ def take_back_merge(*, project: Project, name: str) -> Project:
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         if name not in locked.merged_classes:
-            refuse_broken({"name": as_message("This class counts as itself.")})
+            refuse_broken({"name": as_message("A class cannot be merged into itself.")})
         elif merge_is_used(locked, name):
             refuse_broken({"name": USED})
         left = {other: one for other, one in locked.merged_classes.items() if other != name}

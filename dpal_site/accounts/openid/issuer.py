@@ -10,7 +10,6 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.db.models import TextChoices
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
 from requests import RequestException
 
 # Signatures by a private key that only the issuer has; never `none`, never our own client's secret.
@@ -20,15 +19,16 @@ SUBJECT_CHARACTERS = 191
 
 
 class Reason(TextChoices):
-    UNREACHABLE = "unreachable", _("it does not answer, or answers wrongly")
-    DOCUMENT = "document", _("its description is incomplete")
-    ISSUER = "issuer", _("its address differs from the one this site trusts")
-    TOKEN = "token", _("its statement cannot be read")
-    SIGNATURE = "signature", _("its statement is not signed with its keys")
-    AUDIENCE = "audience", _("its statement is for another site")
-    EXPIRED = "expired", _("its statement has expired or is not yet valid")
-    NONCE = "nonce", _("its statement belongs to another login")
-    PERSON = "person", _("its statement names two different persons")
+    # For whoever runs the site or the issuer, so in English.
+    UNREACHABLE = "unreachable", "it does not answer, or answers wrongly"
+    DOCUMENT = "document", "its description is incomplete"
+    ISSUER = "issuer", "its address differs from the one this site trusts"
+    TOKEN = "token", "its statement cannot be read"
+    SIGNATURE = "signature", "its statement is not signed with its keys"
+    AUDIENCE = "audience", "its statement is for another site"
+    EXPIRED = "expired", "its statement has expired or is not yet valid"
+    NONCE = "nonce", "its statement belongs to another login"
+    PERSON = "person", "its statement names two different persons"
 
 
 class IssuerRefused(OAuth2Error):  # type: ignore[misc]

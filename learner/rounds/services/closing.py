@@ -56,7 +56,7 @@ def delete_project(*, job_id: UUID | str) -> None:
             _bury_releases(project)
         fault_point("project_files_erased")
         lease.check()
-        attempts.finish_work(row=job, message=as_message("What the project held is erased."))
+        attempts.finish_work(row=job, message=as_message("Done."))
 
 
 def _erase_rows(project: Project) -> None:

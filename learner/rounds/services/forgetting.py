@@ -97,7 +97,7 @@ def forget_contributor(*, job_id: UUID | str) -> None:
         lease.check()
         with transaction.atomic():
             records.finish_forgetting(forgetting=request)
-            attempts.finish_work(row=job, message=as_message("Nothing of the contributor is left."))
+            attempts.finish_work(row=job, message=as_message("Done."))
             jobs.send_project_changed(request.project_id)
 
 

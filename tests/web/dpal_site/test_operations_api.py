@@ -30,7 +30,7 @@ def test_queues_and_work_are_told_without_content(staff, broker):
     told = answer.json()
     assert {one["name"]: one["silent"] for one in told["queues"]}["heavy"] is False
     (work,) = (one for one in told["unfinished"] if one["id"] == str(gone.pk))
-    assert (work["project"], work["name"]) == (project.slug, "reading an upload")
+    assert (work["project"], work["name"]) == (project.slug, "Reading an upload")
     assert (work["trouble"], work["may_be_sent"]) == ("its worker is gone", True)
     assert [(one["error"], one["may_be_sent"]) for one in told["failed"]] == [("The disk is full.", False)]
     assert [(one["project"], one["held"]) for one in told["leases"]] == [(project.slug, 0)]

@@ -93,7 +93,7 @@ def test_the_projects_page_is_clean_while_its_cards_move(page, live_server):
     log_in(page, live_server, owner)
     page.goto(live_server.url + reverse("annotation:projects"))
     moving = page.locator(".card .now")
-    expect(moving).to_contain_text("questions done for the next model")
+    expect(moving).to_contain_text("Questions done for the next model")
     before = moving.inner_text()
     assert problems_on_any_screen(page) == []
     assert learning.label_everything(project, person, at_most=1) == 1

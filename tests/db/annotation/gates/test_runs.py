@@ -75,7 +75,7 @@ def test_common_texts_become_candidates_and_rare_ones_nothing(crowd, sent_tasks,
     run = GateRun.objects.get()
     assert (run.state, run.passed_count, run.dataset_id) == ("committed", 2, dataset.pk)
     assert all(17 <= count < OFTEN for count in Query.objects.values_list("sample_count", flat=True))
-    assert (job.state, job.message) == ("done", "The gate is done.")
+    assert (job.state, job.message) == ("done", "Done.")
     assert sent_tasks[-1] == "learner.tasks.advance_project_task"
     assert "secret" not in caplog.text + job.message + job.error
 

@@ -177,7 +177,7 @@ def test_the_survey_of_a_manager_is_stored_with_numbers_and_no_text(manager: Use
     job = gates.start_survey(dataset=dataset, owner=manager)
     gates.run_survey(job_id=job.pk)
     assert SECRET not in str(dataset.survey.frequencies)
-    assert Job.objects.get(pk=job.pk).message == "The upload is counted."
+    assert Job.objects.get(pk=job.pk).message == "Done."
     for role in (Role.ENGINEER, Role.ANNOTATOR):
         browser, _machine = clients(project, manager)[role]
         address = reverse("annotation:gate", args=[project.slug])

@@ -149,8 +149,8 @@ def test_programs_move_compare_and_retire(project):
         for each in project.releases.order_by("version")
     )
     assert told["weights_moved"] == pytest.approx(np.linalg.norm(second - first))
-    assert {change["name"].rpartition(": ")[2] for change in told["guarantee"]} == {"spent epsilon"}
-    spent = [change for change in told["guarantee"] if change["name"].endswith("spent epsilon")]
+    assert {change["name"].rpartition(": ")[2] for change in told["guarantee"]} == {"ε spent"}
+    spent = [change for change in told["guarantee"] if change["name"].endswith("ε spent")]
     assert spent[0]["before"] < spent[0]["after"]
     for one in told["accuracy"]:
         for value, low, high in (one["before"], one["after"]):

@@ -187,7 +187,7 @@ def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):
         assert f"{100 * found['macro_f1']['value']:.1f}\u00a0%" in page
         assert "What differs from version 1" in page
         assert "Distance the weights moved" in page
-        assert "spent epsilon" in page
+        assert "ε spent" in page
         assert "guidelines</code>" not in page
     assert "Labels agreed on" in inside
     assert "Labels agreed on" not in shown
