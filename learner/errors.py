@@ -1,6 +1,6 @@
 """Everything the learner refuses to do, by name."""
 
-from privacy.wording import as_message, joined_messages
+from privacy.wording import in_english, joined_messages
 
 
 class LearnerError(Exception):
@@ -85,7 +85,7 @@ class NotReleased(LearnerError):
 
 def not_released(version: int, held_back: str) -> NotReleased:
     """Return the refusal of a release candidate's files, with what the release gate found where it has looked."""
-    waits = as_message("Version {version} has not passed the release gate.", version=version)
+    waits = in_english("Version {version} has not passed the release gate.", version=version)
     return NotReleased(joined_messages(" ", [waits, held_back]))
 
 

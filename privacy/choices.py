@@ -322,7 +322,7 @@ class Choice(ABC):
             return error.broken
         arrival = settings.get("arrival", ARRIVALS[0])
         broken = {
-            each.name: as_message("This has no proof here: {around}.", around=arrival)
+            each.name: as_message("No proof for this with: {around}.", around=arrival)
             for each in cls.parameters()
             if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
         }

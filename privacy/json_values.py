@@ -54,7 +54,7 @@ def mistyped(value: Any, wanted: type) -> str:
     if wanted is Decimal:
         return in_english('Must be an amount as a text like "12.50", got {got}.', got=got)
     if wanted is time:
-        return as_message("Must be a time like 22:30, got {got}.", got=got)
+        return in_english("Must be a time like 22:30, got {got}.", got=got)
     return in_english("Must be of type {type}, got {got}.", type=JSON_TYPES[wanted], got=got)
 
 
@@ -62,7 +62,7 @@ def _not_exact(value: float | Decimal, decimals: int) -> str:
     if not math.isfinite(value):
         return in_english("Must be a finite number, got {got}.", got=value)
     if isinstance(value, Decimal) and value != round(value, decimals):
-        return as_message("Must have at most {places} decimals, got {got}.", places=decimals, got=value)
+        return in_english("Must have at most {places} decimals, got {got}.", places=decimals, got=value)
     return ""
 
 

@@ -137,7 +137,7 @@ class BonusForm(forms.Form):
                 raise forms.ValidationError(say_now("%(name)s stands there twice.") % {"name": name})
             found[name] = cents
         if not 1 <= len(found) <= MOST_LINES:
-            raise forms.ValidationError(_("Give 1 to 1,000 participants a bonus."))
+            raise forms.ValidationError(say_now("Give 1 to {most:,} participants a bonus.").format(most=MOST_LINES))
         return found
 
 

@@ -237,7 +237,7 @@ def fault_of(status: int, after: float, content: bytes, *, changes: bool) -> Pla
     if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
         return PlatformFault(as_message("API token: rejected by Prolific."), again=False, is_token=True)
     if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
-        message = as_message("Prolific failed (HTTP {status}).", status=status)
+        message = as_message("Prolific cannot be reached: {reason}", reason=f"HTTP {status}")
         return PlatformFault(message, again=True, after=after, unclear=changes)
     if status == http.HTTPStatus.NOT_FOUND:
         return PlatformFault(as_message("Unknown to Prolific, or of another account."), again=False)

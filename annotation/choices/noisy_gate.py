@@ -36,7 +36,6 @@ class NoisyGate(GateChoice):
         None,
         at_least=LOWEST_FLOOR,
         label=_("Gate: floor"),
-        help=_("A text that fewer said never passes."),
         rule=_("Must be at least 2, got {got}: else one person's words may pass."),
     )
 

@@ -120,7 +120,7 @@ def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) ->
         rates = selection_rates(settings)
         selected, skipped = screen_losses(*rates)
     except ValueError as error:
-        return {"selection": as_message("No screen has these numbers: {reason}.", reason=error)}
+        return {"selection": in_english("No screen has these numbers: {reason}.", reason=error)}
     try:
         trained.of(settings)
     except BrokenRules:

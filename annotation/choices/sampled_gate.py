@@ -29,7 +29,6 @@ class SampledGate(GateChoice):
         None,
         at_least=2,
         label=_("Gate: k"),
-        help=_("A text passes when the sample holds it this often."),
         charged=True,
     )
     gate_sampling_rate: float = parameter(
@@ -37,7 +36,6 @@ class SampledGate(GateChoice):
         above=0,
         below=1,
         label=_("Gate: sampling rate"),
-        help=_("Each record is looked at with this probability."),
         charged=True,
     )
 

@@ -125,7 +125,7 @@ def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpRe
     datasets.receive_upload(
         project=project, file=file, name=file.name, mapping=mapping, uploaded_by=person, confirm_few=confirmed, **asked
     )
-    messages.success(request, _("Saved."))
+    messages.success(request, _("Upload received."))
     return redirect("annotation:data", slug=project.slug)
 
 
@@ -217,7 +217,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     except InvalidUpload as error:
         form.add_error(None, localized(str(error)))
         return _preview_page(request, draft, form, shape)
-    messages.success(request, _("Saved."))
+    messages.success(request, _("Upload received."))
     return redirect("annotation:data", slug=project.slug)
 
 

@@ -51,7 +51,7 @@ from privacy.gate.survey import Frequencies, PoolSurvey
 from privacy.ledger import services as ledger
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee
-from privacy.wording import as_message, joined_rules
+from privacy.wording import as_message, in_english, joined_rules
 
 # Engines of add-ons for an upload, and the files of it that is a registered table; the first that is offered counts.
 ENGINES: list[Callable[[Dataset, Sequence[TableFile] | None], GateEngine | None]] = []
@@ -225,7 +225,7 @@ def gate_is_frozen(project: Project) -> bool:
 
 def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
     if project.oracle != Oracle.CROWD or settings.keys() - {*all_gate_fields(), "gate_kind", "normalizer"}:
-        raise InvalidConfiguration("Only the gate of a crowd project can be chosen.")
+        raise InvalidConfiguration(in_english("Only the gate of a crowd project can be chosen."))
     with transaction.atomic():
         # This lock waits for whoever is opening a gate job, and they for it: a job's foreign key locks the project too.
         locked = Project.objects.select_for_update().get(pk=project.pk)

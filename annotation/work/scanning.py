@@ -173,7 +173,7 @@ def _let_pass(file: BinaryIO, check: Callable[[], None]) -> None:
 def put_off(job: Job) -> None:
     """Have a file wait for the scanner: the next attempt follows once the lease has lapsed, and the last one fails."""
     if job.attempt < MAXIMUM_ATTEMPTS:
-        attempts.note_interruption(row=job, error=as_message("The virus scanner does not answer. Trying again."))
+        attempts.note_interruption(row=job, error=as_message("The virus scanner does not answer."))
         return
     attempts.fail_work(
         row=job,

@@ -18,7 +18,7 @@ from annotation.people.services import letters
 
 class PreferencesForm(forms.Form):
     language = forms.ChoiceField(label=_("Language"))
-    zone = forms.ChoiceField(label=_("Time zone"), help_text=_("All times are in this zone."))
+    zone = forms.ChoiceField(label=_("Time zone"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -102,7 +102,7 @@ def reliability_chart(bins: Sequence[Mapping[str, Any]]) -> Chart | None:
         [Curve(_("measured"), points)],
         x_words=percent_of_axis,
         y_words=percent_of_axis,
-        axis_names=(_("mean probability of the predicted class"), _("share predicted rightly")),
+        axis_names=(_("Mean probability"), _("Accuracy")),
         x_ticks=(0.0, 0.25, 0.5, 0.75, 1.0),
         y_from=0.0,
         y_to=1.0,
@@ -124,7 +124,7 @@ def simulation_chart(
     ]
     if not drawn:
         return None
-    axes = (across, _("simulated accuracy"))
+    axes = (across, _("Accuracy"))
     return draw(drawn, x_words=_whole, y_words=percent_of_axis, axis_names=axes, whole_x=True, y_to=1.0)
 
 
@@ -152,7 +152,7 @@ def history_chart(curves: Mapping[str, Stood], *, up: str, limits: Mapping[str, 
     # Amounts of whole days, such as answers a day, stand at midnight.
     of_days = all(timezone.localtime(moment).time() == time.min for moment in moments)
     written = _day if of_days or lasted > 2 * A_DAY else _moment if lasted > FEW_MINUTES else _second
-    return draw(drawn, x_words=written, y_words=words, axis_names=(_("time"), up), x_ticks=ticks, y_from=0.0)
+    return draw(drawn, x_words=written, y_words=words, axis_names=(_("When"), up), x_ticks=ticks, y_from=0.0)
 
 
 def _stood(points: Stood, words: Any) -> list[Point]:

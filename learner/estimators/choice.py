@@ -130,7 +130,6 @@ def delta_of_training() -> Any:
         above=0,
         below=1,
         label=_("Delta of one training"),
-        help=_("Delta of the Gaussian noise; a stream pays once."),
         charged=True,
     )
 

@@ -60,7 +60,7 @@ def set_archived(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("The project is archived."))
     else:
         lifecycle.unarchive_project(project=project)
-        messages.success(request, _("Saved."))
+        messages.success(request, _("The project is restored and paused."))
     return redirect("learner:closing", slug=slug)
 
 

@@ -269,7 +269,7 @@ def test_settings_and_forecasts(page: "Page", go: Callable[..., None], manager: 
     go("annotation:configuration", project.slug)
     classes = page.get_by_label("Classes", exact=True)
     assert classes.is_disabled()
-    assert "the guarantee that was given rests on this value" in str(
+    assert "Something was charged, so settings of the guarantee are fixed." in str(
         page.locator(f"#{classes.get_attribute('aria-describedby')}").inner_text()
     )
 

@@ -17,7 +17,7 @@ from addons.prolific.models import BonusLine, BonusSheet, BonusState, CrowdStudy
 from addons.prolific.services.studies import follow_soon, refuse_other_currency, within_money
 from annotation.models import Project
 from annotation.models.joining import CrowdParticipant
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 MOST_LINES: Final = 1000
 # Payments come "in the following minutes", says the platform's document.
@@ -73,7 +73,7 @@ def settle_unclear(*, study: CrowdStudy, came: bool) -> None:
     state = BonusState.PAID if came else BonusState.REFUSED
     # There is one at most.
     if not BonusSheet.objects.filter(study=study, state=BonusState.UNCLEAR).update(state=state, fault=""):
-        raise StudyRefused("No bonuses of this study are unclear.")
+        raise StudyRefused(in_english("No bonuses of this study are unclear."))
 
 
 def carry_out_bonuses(*, study: CrowdStudy, interface: Prolific) -> None:

@@ -11,7 +11,7 @@ from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Proje
 from privacy.ledger import populations
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 MOST_EPSILON = 100_000.0
 
@@ -19,10 +19,10 @@ MOST_EPSILON = 100_000.0
 def check_start(project: Project, epsilon: float | None) -> float:
     """Return the limit of the start's account once the project may have such a start; names the field and the rule."""
     if project.arrival == Arrival.STREAM:
-        raise InvalidUpload("role: this project takes no private start")
+        raise InvalidUpload(in_english("role: this project takes no private start"))
     least = _training_of(project)[0]
     if least is None:
-        raise InvalidUpload("role: this project takes no private start")
+        raise InvalidUpload(in_english("role: this project takes no private start"))
     if reason := no_start_before(project.settings):
         raise InvalidUpload(reason)
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:

@@ -63,7 +63,7 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
         for text in _texts(mapping):
             check_storable(text)
     except BadCell as error:
-        raise InvalidUpload(as_message("mapping: a name {reason}", reason=error.args[0])) from None
+        raise InvalidUpload(in_english("mapping: a name {reason}", reason=error.args[0])) from None
     _check_lists(mapping)
     kept = mapping.get("metadata", [])
     if len(kept) > MOST_METADATA or len(set(kept)) < len(kept):

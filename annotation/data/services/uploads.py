@@ -26,7 +26,7 @@ def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> No
     if role not in DatasetRole.values:
         raise InvalidUpload(in_english("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
     if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
-        raise InvalidUpload("role: post private records of a stream over the REST interface")
+        raise InvalidUpload(in_english("role: post private records of a stream over the REST interface"))
     if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
         raise InvalidUpload(as_message("role: {reason}", reason=rule))
     if bad_rows not in BadRows.values:

@@ -36,7 +36,7 @@ from privacy.gate.normalizers import Normalizer, normalize_text
 class ProjectForm(forms.Form):
     """Everything a new project needs; opened from a preset, whose values are the defaults."""
 
-    name = forms.CharField(max_length=120, label=_("Name"), help_text=_("The project's address is made from it."))
+    name = forms.CharField(max_length=120, label=_("Name"))
     question = forms.CharField(
         max_length=200,
         label=_("Question"),

@@ -42,6 +42,7 @@ from annotation.models.retention import Deletion, SlotMark
 from annotation.people.services import members
 from annotation.signals import project_deleting, project_erasing
 from annotation.work.services import files, jobs
+from privacy.wording import in_english
 
 
 def archive_project(*, project: Project) -> Project:
@@ -64,7 +65,7 @@ def unarchive_project(*, project: Project) -> Project:
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if locked.state != ProjectState.ARCHIVED:
-            raise InvalidConfiguration("This project is not in the archive.")
+            raise InvalidConfiguration(in_english("This project is not in the archive."))
         locked.state = ProjectState.PAUSED
         locked.save(update_fields=["state"])
     return locked

@@ -13,6 +13,7 @@ from annotation.models.quality import GoldQuery, GoldSource, PauseReason
 from annotation.questions.selectors import Checks, checks_of, names_several
 from annotation.work.services import leases
 from privacy.gate.normalizers import Normalizer, normalize_text
+from privacy.wording import in_english
 
 # A check is asked of everybody, so its slots never run out; the column ends here.
 SLOTS = 32_767
@@ -21,10 +22,10 @@ SLOTS = 32_767
 def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: int) -> int:
     if dataset.project_id != project.pk or dataset.role != DatasetRole.PUBLIC_TEST:
         raise InvalidConfiguration(
-            "Checks must be public examples: private records would be shown without being paid for."
+            in_english("Checks must be public examples: private records would be shown without being paid for.")
         )
     if dataset.state != DatasetState.READY:
-        raise InvalidConfiguration("This upload is not read yet.")
+        raise InvalidConfiguration(in_english("This upload is not read yet."))
     examples = dataset.records.exclude(label=None).order_by("?")
     if not names_several(project):
         examples = examples.filter(label__lt=len(project.classes))

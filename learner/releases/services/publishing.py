@@ -42,6 +42,7 @@ from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee, quota_of
+from privacy.wording import in_english
 
 # Limits rise by hand: a second time while one release is written has never been seen, a third is somebody's attack.
 TRIES = 3
@@ -100,7 +101,7 @@ def staged_version(
                     raise RuntimeError(f"version {run.version} was staged and not published")
                 fault_point("training_published")
                 return
-    raise LimitsMoving("A limit rose while the card of this version was written.")
+    raise LimitsMoving(in_english("A limit rose while the card of this version was written."))
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def train_on_few(*, project: Project) -> TrainingRun:
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if next_step.project_status(locked).step != Step.FEW_LABELS:
-            raise NothingWaits("It has already ended.")
+            raise NothingWaits("No training is waiting for a decision any more.")
         return _start_training(locked)
 
 

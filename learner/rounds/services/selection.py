@@ -42,6 +42,7 @@ from privacy.ledger.faults import fault_point
 from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import can_pay
 from privacy.mechanisms.randomness import SecureRandom
+from privacy.wording import in_english
 
 
 def reserve_choice(chosen: Round, *, event: Event, purpose: str) -> LedgerEntry:
@@ -60,7 +61,7 @@ def scoring_model(chosen: Round) -> LinearModel | None:
         return None
     model = starts.start_model(chosen.project)
     if model is None and chosen.project.oracle == Oracle.TRUSTED:
-        raise NothingToAsk("There is no model left to score this round.")
+        raise NothingToAsk(in_english("There is no model left to score this round."))
     return model
 
 
@@ -196,7 +197,7 @@ def close_block(*, project: Project) -> Round:
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         block = records.open_block(project)
         if block is None:
-            raise BlockNotOpen("There is no open block to close.")
+            raise BlockNotOpen(in_english("There is no open block to close."))
         Round.objects.filter(pk=block.pk, state=WorkState.DONE).update(closes_at=Now())
         jobs.send_project_changed(project.pk)
     block.refresh_from_db()

@@ -52,6 +52,7 @@ from privacy.errors import SimulationNotReleasable
 from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import LedgerEntry
+from privacy.wording import in_english
 
 RULE = StabilizedPredictions()
 
@@ -93,7 +94,7 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
     featurizer = features.ready_featurizer(project)
     paid = randomization.pay_for_answers(project)
     if paid is None and not answers_are_open(project):
-        raise NotEnoughLabels("The answers of this project are not randomised.")
+        raise NotEnoughLabels(in_english("The answers of this project are not randomised."))
     lease.check()
     progress.begin(FEATURES)
     datasets = list(pool_selectors.pool_datasets(project))

@@ -113,7 +113,7 @@ def test_a_table_is_registered_by_its_price_and_shown_with_its_snapshot(
     check(page, "table-refused")
     page.get_by_label("Address of the table").fill(table.as_uri())
     page.get_by_role("button", name="Register and run the gate for").click()
-    page.get_by_text("Table registered").wait_for()
+    page.get_by_text("Saved.").wait_for()
     settings.POOL_SOURCES = [tmp_path.as_uri()]
     datasets.import_dataset(job_id=Dataset.objects.get().job_id)
     page.goto(live_site.url + reverse("annotation:dataset", args=[crowd.slug, Dataset.objects.get().pk]))

@@ -97,6 +97,6 @@ def test_a_class_is_merged_by_keys_alone_and_taken_back(browser: Browser, live_s
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     keys.follow(page.get_by_role("button", name="Take back bike"))
-    expect(page.get_by_role("status")).to_contain_text("counts as itself", timeout=WAIT)
+    expect(page.get_by_role("status")).to_contain_text("cannot be merged into itself", timeout=WAIT)
     project.refresh_from_db()
     assert project.merged_classes == {}

@@ -199,5 +199,5 @@ def test_a_merge_that_a_training_took_answers_under_stays(project):
 
 
 def test_what_counts_as_itself_is_not_taken_back(project):
-    with pytest.raises(InvalidConfiguration, match="counts as itself"):
+    with pytest.raises(InvalidConfiguration, match="cannot be merged into itself"):
         take_back_merge(project=project, name="car")

@@ -95,7 +95,7 @@ def test_a_crowd_and_a_stream_rename_what_they_list_and_steps_stay(manager):
     crowd, stream, steps = other_projects(manager).values()
     for project in (crowd, stream):
         assert rename(project, project.classes[0], "renamed").classes[0] == "renamed"
-    assert "yes/no answers are fixed" in refused(steps, name=steps.classes[0], to="renamed")["name"]
+    assert "Not for ratings or yes/no questions." in refused(steps, name=steps.classes[0], to="renamed")["name"]
 
 
 @pytest.mark.parametrize("renamed", [{}, {"bike": "car: old"}, {"bike": "gone"}, {"bicycle": "moped"}])

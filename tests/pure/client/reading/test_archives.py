@@ -36,7 +36,7 @@ def test_several_files_are_named_and_one_can_be_chosen():
     with pytest.raises(Unreadable, match=r"several files \(a\.csv, b\.jsonl\)"):
         member(data)
     assert member(data, "b.jsonl").name == "b.jsonl"
-    with pytest.raises(Unreadable, match=r"no file named 'c\.csv'"):
+    with pytest.raises(Unreadable, match=r"has none named 'c\.csv'"):
         member(data, "c.csv")
 
 

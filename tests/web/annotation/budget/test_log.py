@@ -78,7 +78,7 @@ def test_what_lies_outside_the_log_is_declared_with_a_reason() -> None:
 
 def test_a_sentence_names_the_numbers_in_the_readers_language() -> None:
     action = Action(route="learner:retire", target={"version": 3})
-    assert action_sentence(action) == "Release: retired (version 3)"
+    assert action_sentence(action) == "Release: retired (Version 3)"
     with translation.override("de"):
         assert action_sentence(action) == "Freigabe: zurückgezogen (Version 3)"
     assert action_sentence(Action(route="admin:index")) == "admin:index"
@@ -87,7 +87,7 @@ def test_a_sentence_names_the_numbers_in_the_readers_language() -> None:
 def test_the_filters_narrow_the_page_and_the_file(client, project) -> None:
     page = reverse("annotation:log", args=[project.slug])
     whole = client.get(page).content.decode()
-    assert "Release: retired (version 3)" in whole
+    assert "Release: retired (Version 3)" in whole
     assert "Expired data: erased (records 5)" in whole
     assert ">ben</td>" not in client.get(page, {"actor": "ann"}).content.decode()
     assert [row[1] for row in rows(client, project, actor="ben")] == ["ben"]

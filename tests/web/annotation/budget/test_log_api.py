@@ -18,7 +18,7 @@ def test_a_program_reads_the_same_lines_by_the_same_filters(project):
         ("ben", "learner:retire"),
         ("ann", "annotation:people"),
     ]
-    assert (lines[2]["what"], lines[2]["target"]) == ("Release: retired (version 3)", {"version": 3})
+    assert (lines[2]["what"], lines[2]["target"]) == ("Release: retired (Version 3)", {"version": 3})
     today = timezone.localdate()
     for chosen, found in (
         ({"who": "ann"}, [3]),

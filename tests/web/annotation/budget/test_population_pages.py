@@ -69,7 +69,7 @@ def test_the_walk_of_a_population(owner, second, project):
         {"project": "notes", "records_per_person": "2"},
         follow=True,
     )
-    assert b"belongs to the population now" in joined.content
+    assert b"Saved." in joined.content
     ledger.reserve(account=project.pool_account, event=RELEASE, purpose="t", key=uuid4(), subject="release:1")
     shown = page(mine, population).content.decode()
     assert "Notes can still buy" in shown

@@ -55,7 +55,7 @@ def test_administrators_put_people_into_groups_and_delete_them(root, boss, proje
     put(client, ann, group)
     assert Membership.objects.filter(project=project, user=ann).exists()
     shown = browser(boss).get(reverse("annotation:log", args=[project.slug])).content.decode()
-    assert f"Group: members joined (people 1, group {group.pk})" in shown
+    assert f"Group: members joined (people 1, Group {group.pk})" in shown
     put(client, ann)
     assert not Membership.objects.filter(project=project, user=ann).exists()
     put(client, ann, group)

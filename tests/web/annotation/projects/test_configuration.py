@@ -120,7 +120,7 @@ def test_after_the_first_charge_the_guarantees_fields_are_shown_and_fixed(
     shown = {bound.name for bound in page.context["fields"]}
     assert fixed <= disabled
     assert free <= shown - disabled
-    assert "Something was paid for: the guarantee" in page.content.decode()
+    assert "Something was charged, so settings of the guarantee are fixed." in page.content.decode()
     # A page sends nothing for a field that is switched off; whoever sends it all the same changes nothing.
     response = client.post(page_of(project), sent_from(client, project, classes="x\ny", feature_dimension="99"))
     assert response.status_code == 302, response.context["errors"]

@@ -210,7 +210,7 @@ def test_the_database_keeps_all_of_it_from_the_first_charge_on(manager: User, pr
     with pytest.raises(IntegrityError, match="never changes after the first charge"):
         update(project, **{field: others[field]})
     other = next(key for key in KINDS if KINDS[key] != (project.oracle, arrival_of(PRESETS[preset])))
-    with pytest.raises(ConfigurationFrozen, match="Something was already paid for"):
+    with pytest.raises(ConfigurationFrozen, match="Something was charged"):
         changed(project, other, manager)
 
 

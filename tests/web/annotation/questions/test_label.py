@@ -203,8 +203,8 @@ class TestWhatIsShown:
         web.get(page(project))
         for done in (1, 2):
             html = web.post(url("submit"), {"choice": 0}, **PART).content.decode()
-            assert f"{done} answered today" in html
-        assert "2 answered today" in web.get(page(project)).content.decode()
+            assert f"Answered today: {done}" in html
+        assert "Answered today: 2" in web.get(page(project)).content.decode()
 
 
 class TestEmpty:
@@ -448,7 +448,7 @@ class TestStatements:
         submit = reverse("annotation:submit", args=(Assignment.objects.get(annotator=people[-1]).pk,))
         with CaptureQueriesContext(connection) as statements:
             response = web.post(submit, {"choice": 0}, **PART)
-        assert "1 answered today" in response.content.decode()
+        assert "Answered today: 1" in response.content.decode()
         assert len(statements) <= 10, [statement["sql"] for statement in statements]
         if overlap == 1:
             # Session with its person, lease, BEGIN, answer, consensus, COMMIT, next question.

@@ -271,7 +271,7 @@ class TestAssigning:
         queue.open_queries(project=project, round_number=1, query_ids=[one.pk])
         client = browser_of(manager)
         content = client.get(page(project)).content.decode()
-        assert "Not for crowds: assignment must not" in content
+        assert "assignment must not depend on answers" in content
         assert 'name="person"' not in content
         (stranger,) = make_annotators(project, 1)
         assert change(client, project, one.pk, action="assign", person=stranger.pk).status_code == 422

@@ -200,7 +200,7 @@ def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
     )
     told = {"progress_done": 225, "progress_total": 400, "message": step}
     running = shown(state="running", attempt=1, started_at="2026-01-01T00:00:00Z", **told)
-    assert re.search(r'<progress value="56" max="100" aria-label="Progress of [^"]+ 1">56 %</progress>', running)
+    assert re.search(r'<progress value="56" max="100" aria-label="Progress: [^"]+ 1">56 %</progress>', running)
     assert "Step 3 of 4: the pool is scored, 1 of 4." in running
     assert 'hx-trigger="every' in running
     assert "Schritt 3 von 4: der Bestand wird bewertet, 1 von 4." in shown("de")

@@ -116,8 +116,8 @@ def test_a_table_is_read_from_the_data_of_the_tasks():
 @pytest.mark.parametrize(
     ("data", "layout", "message"),
     [
-        (b"[]", TEXT, "holds no tasks"),
-        (b"[1, 2]", TEXT, "holds no tasks"),
+        (b"[]", TEXT, "holds no rows"),
+        (b"[1, 2]", TEXT, "holds no rows"),
         (b'[{"data": {"text": "a"}}\n', TEXT, "after task 1"),
         (b'[{"data": {"text": "a"}},]', TEXT, "after task 1"),
         (b'[{"data": {"text": "a"}} {"data"', TEXT, "after task 1"),

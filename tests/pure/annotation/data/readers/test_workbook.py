@@ -183,7 +183,7 @@ class TestSheets:
         assert read(self.BOOK, Layout(kind="text", text="text", sheet="old"))[0] == ["hidden"]
 
     def test_one_that_is_not_there(self):
-        with pytest.raises(InvalidUpload, match="no sheet named 'D'"):
+        with pytest.raises(InvalidUpload, match="has none named 'D'"):
             read(self.BOOK, Layout(kind="text", text="text", sheet="D"))
 
     def test_a_look_offers_them(self):
