@@ -51,7 +51,7 @@ class GatePlanForm(forms.Form):
         source = self.fields["source"]
         assert isinstance(source, forms.ChoiceField)
         source.choices = [
-            ("", _("no: compare by price alone")),
+            ("", _("none")),
             (self.SYNTHETIC, _("of a made-up log")),
             (self.NUMBERS, _("of a source with the public numbers below")),
             *((str(upload.pk), f"{upload.name}: {upload.get_role_display()}") for upload in uploads),

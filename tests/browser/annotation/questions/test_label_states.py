@@ -233,7 +233,7 @@ def test_what_a_participant_of_a_platform_sees_is_clean(enter, live_server):
     expect(page.locator("#question")).to_have_text("play jazz")
     done = live_server.url + reverse("annotation:crowd_done", args=[project.slug])
     page.goto(done)
-    expect(page.get_by_role("heading", name="Not done yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="Not done")).to_be_visible()
     look_at(page)
     page.get_by_role("link", name="Go on").click()
     expect(page.locator("#question")).to_have_text("play jazz")
