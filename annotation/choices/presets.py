@@ -314,7 +314,7 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
         gate = gate_choice(settings)
         cost = first_event(settings).cost()
     except ValueError as error:
-        return {"gate_epsilon": in_english("No such gate: {reason}.", reason=error)}
+        return {"gate_epsilon": as_message("No such gate: {reason}.", reason=error)}
     broken: dict[str, str] = {}
     if cost.epsilon > settings["pool_epsilon"]:
         broken["pool_epsilon"] = as_message(

@@ -68,9 +68,9 @@ class Migration(FirstMigration):
                         choices=[
                             ("PUBLISH", "Publish"),
                             ("PAUSE", "Pause"),
-                            ("START", "Go on"),
+                            ("START", "Resume"),
                             ("STOP", "Stop for good"),
-                            ("DISCARD", "Discard the draft"),
+                            ("DISCARD", "Discard"),
                         ],
                         max_length=10,
                     ),
@@ -312,7 +312,7 @@ class Migration(FirstMigration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("APPROVE", "approve"), ("REJECT", "reject"), ("RETURN", "ask to return it")],
+                        choices=[("APPROVE", "Approve"), ("REJECT", "reject"), ("RETURN", "ask to return it")],
                         max_length=10,
                     ),
                 ),

@@ -31,7 +31,7 @@ def test_a_manager_reads_where_studies_stand(server, published, crowd, manager, 
     assert (found["pay_per_place"], found["pay_per_hour"]) == ("2.00", "20.00")
     assert (found["cost_so_far"], found["promised_at_most"]) == ("0.00", "12.00")
     assert found["fault"] == "Prolific cannot be reached: HTTP 500"
-    assert found["fault_as_code"]["parameters"] == {"status": 500}
+    assert found["fault_as_code"]["parameters"]["reason"]["code"] == "HTTP 500"
 
 
 SENT = {
