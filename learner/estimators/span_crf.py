@@ -269,7 +269,6 @@ class SpanCrf(GaussianChoice):
         at_most=0.5,
         label=_("Share held out for evaluation"),
         help=_("Texts counted with noise instead of learned from; epsilon does not rise. 0 for none."),
-        rule=_("Must lie between 0 and 0.5, got {got}."),
     )
 
     def estimator(self, shape: Shape) -> PrivateSpanCrf:

@@ -33,7 +33,7 @@ def give_bonuses(*, study: CrowdStudy, key: UUID, cents_by_name: Mapping[str, in
         known = BonusSheet.objects.filter(pk=key).first()
         if known is not None:
             if known.study_id != study.pk:
-                raise StudyRefused("This list belongs to another study.")
+                raise StudyRefused(in_english("This list belongs to another study."))
             return known
         account = PlatformAccount.objects.filter(project=project).first()
         if account is None:

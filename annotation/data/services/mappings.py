@@ -67,7 +67,7 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     _check_lists(mapping)
     kept = mapping.get("metadata", [])
     if len(kept) > MOST_METADATA or len(set(kept)) < len(kept):
-        raise InvalidUpload(as_message("metadata: takes {most} columns at most, each once", most=MOST_METADATA))
+        raise InvalidUpload(in_english("metadata: takes {most} columns at most, each once", most=MOST_METADATA))
     for key, rule in TEXTS_BY_NAME.items():
         found = mapping.get(key, {})
         if not isinstance(found, Mapping) or not all(isinstance(one, str) and one for one in found.values()):
@@ -150,7 +150,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
     one_hot = () if pool else tuple(mapping.get("one_hot", ()))
     sources = [features.get(column["name"], column["name"]) for column in declared]
     if twice := next((name for name in sources if sources.count(name) > 1), None):
-        raise InvalidUpload(as_message("features: two declared columns are read from {name!r}", name=twice))
+        raise InvalidUpload(in_english("features: two declared columns are read from {name!r}", name=twice))
     return Layout(
         kind=cast("Any", project.data_kind),
         text=mapping.get("text", "text") if project.data_kind == DataKind.TEXT else None,

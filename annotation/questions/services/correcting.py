@@ -28,6 +28,7 @@ from annotation.questions.services import labels
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.work.services import leases
 from privacy.choices import Kind
+from privacy.wording import in_english
 
 
 def undo_last(*, project: Project, user: AbstractBaseUser) -> Assignment:
@@ -52,7 +53,7 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
             raise UndoRefused("This answer stays: a training may have used it.")
         current = Assignment.objects.select_for_update(no_key=True).get(pk=last.pk)
         if current.state != AssignmentState.LABELLED:
-            raise UndoRefused("This was taken back already.")
+            raise UndoRefused(in_english("This was taken back already."))
         consensus = Consensus.objects.filter(query=current.query_id).first()
         is_check = current.query.state == QueryState.GOLD
         if not is_check and not selectors.undoable_assignments(user).filter(pk=current.pk).exists():
@@ -74,7 +75,7 @@ def undo_skip(*, project: Project, skipped: Assignment) -> Assignment:
         query = leases.lock_questions(skipped)[skipped.query_id]
         current = Assignment.objects.select_for_update(no_key=True).get(pk=skipped.pk)
         if current.state != AssignmentState.SKIPPED:
-            raise UndoRefused("This was taken back already.")
+            raise UndoRefused(in_english("This was taken back already."))
         own = Report.objects.filter(query=query.pk, annotator=current.annotator_id, resolved_at=None)
         own.exclude(kind__in=(ReportKind.COMMENT, ReportKind.RETURNED)).update(
             resolved_at=Now(), resolved_by=current.annotator_id

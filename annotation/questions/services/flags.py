@@ -24,6 +24,7 @@ from annotation.models import (
 from annotation.questions import selectors as flags
 from annotation.work.services import jobs, looks
 from privacy.choices import Kind
+from privacy.wording import in_english
 
 ANSWERED_OR_SKIPPED = (AssignmentState.LABELLED, AssignmentState.SKIPPED)
 # A machine that could not answer says nothing about the question.
@@ -175,7 +176,7 @@ def reply(*, project: Project, report_id: int, text: str, author: AbstractBaseUs
         reply=plain_message(text), resolved_at=Now(), resolved_by=author.pk
     )
     if not settled:
-        raise InvalidConfiguration("This report is settled already.")
+        raise InvalidConfiguration(in_english("This report is settled already."))
 
 
 def open_reports(project: Project, report_id: int) -> QuerySet[Report]:

@@ -11,7 +11,7 @@ from learner.errors import ChannelRefused, ReasonMissing
 from learner.models import ChannelMove, ModelRelease, ReleaseState
 from learner.pools import selectors
 from learner.pools.selectors import CHANNEL
-from privacy.wording import as_message
+from privacy.wording import as_message, in_english
 
 
 def move_channel(*, release: ModelRelease, channel: str, reason: str, actor: User) -> ChannelMove:
@@ -51,7 +51,7 @@ def _moved(release: ModelRelease, channel: str, reason: str, actor: User, *, rol
         raise ReasonMissing("Give a reason; it is kept.")
     release.refresh_from_db(fields=["state"])
     if release.state != ReleaseState.RELEASED:
-        raise ChannelRefused(as_message("Version {version} is not released.", version=release.version))
+        raise ChannelRefused(in_english("Version {version} is not released.", version=release.version))
     move = ChannelMove.objects.create(
         project=release.project,
         channel=channel,

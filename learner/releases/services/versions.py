@@ -6,7 +6,7 @@ from django.db import transaction
 from annotation.signals import project_event
 from learner.errors import NotReleased, ReasonMissing
 from learner.models import Endorsement, ModelRelease, ReleaseState
-from privacy.wording import as_message
+from privacy.wording import in_english
 
 
 def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
@@ -14,7 +14,7 @@ def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
         raise ReasonMissing("Give a reason; it is kept.")
     with transaction.atomic():
         if ModelRelease.objects.select_for_update(no_key=True).get(pk=release.pk).state == ReleaseState.RETIRED:
-            raise NotReleased(as_message("Version {version} is retired already.", version=release.version))
+            raise NotReleased(in_english("Version {version} is retired already.", version=release.version))
         release.state = ReleaseState.RETIRED
         release.retired_reason = reason.strip()[:300]
         release.save(update_fields=["state", "retired_reason"])

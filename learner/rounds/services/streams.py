@@ -43,6 +43,7 @@ from learner.releases.services import checks, publishing
 from privacy.errors import BudgetExceeded, SimulationNotReleasable
 from privacy.ledger.faults import fault_point
 from privacy.mechanisms.randomness import SecureRandom
+from privacy.wording import in_english
 
 
 def release_version(run: TrainingRun, lease: Lease) -> None:
@@ -50,7 +51,7 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
     project = run.project
     stream = Stream.objects.select_related("entry__account", "entry__parent").get(project=project)
     if stream.learner_state is None or stream.entry is None or stream.batches_used != run.stream_batches:
-        raise NotEnoughLabels("The stream has moved on since.")
+        raise NotEnoughLabels(in_english("The stream has moved on since."))
     featurizer = featurizer_of(project)
     learner = learner_of(project, featurizer).resume(stream.learner_state)
     if not learner.releasable:
