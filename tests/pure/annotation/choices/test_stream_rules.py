@@ -51,7 +51,7 @@ def test_the_stream_of_experts_spends_all_of_its_limit_and_no_more():
         ("fraud-stream", {"estimator": "logistic"}, "estimator", "reads all labels again"),
         ("fraud-stream", {"overlap": 3}, "overlap", "one person"),
         ("fraud-stream", {"update_policy": "per_round"}, "update_policy", "pool"),
-        ("fraud-stream", {"window_length": None}, "window_length", "at least 1"),
+        ("fraud-stream", {"window_length": None}, "window_length", "Is missing."),
         ("fraud-stream", {"window_denominator": 20}, "window_denominator", "the time of a batch"),
         ("fraud-stream", {"update_policy": "flsw_hidden"}, "window_denominator", "public number"),
         (
