@@ -46,9 +46,7 @@ EXCUSED = {
         "public_mean public_moments",
         "tests, as the law of a sampler": "log_mass log_density",
         "tests, to check what others verify": "verify_inclusion verifier_key",
-        "users of the libraries alone": "as_plural_message StabilizedPredictions "
-        "advise gdp_total "
-        "series_event amplify_by_sampling logistic_gradient_bound flip_two_rate_coins merged_texts",
+        "users of the libraries alone": "as_plural_message amplify_by_sampling flip_two_rate_coins merged_texts",
     }.items()
     for name in names.split()
 }

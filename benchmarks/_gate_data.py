@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-VOCABULARY, PEOPLE, BATCH_ROWS, K, RATE, CAP = 400_000, 200_000, 500_000, 14, 0.25, 5
+VOCABULARY, PEOPLE, BATCH_ROWS, K, RATE = 400_000, 200_000, 500_000, 14, 0.25
 WORDS = [
     "play",
     "stop",

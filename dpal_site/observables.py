@@ -44,10 +44,10 @@ _ELSEWHERE: Final[Mapping[str, Mapping[Reads, str]]] = {
     },
     "spending.csv purposes.csv": {Reads.LEDGER: _SUMS},
     "releases.csv": {Reads.SETTINGS: "project version test_set examples", Reads.MEASURED: "accuracy low high"},
-    "labels.csv croissant.json annotators.csv work.csv": {Reads.MANAGED: "*"},
+    "labels.csv annotators.csv work.csv": {Reads.MANAGED: "*"},
     "weights.json model.onnx model.skops": {Reads.RELEASED: "*"},
     "features.json words.json encoder.npz encoder.md encoder.vocabulary.txt": {Reads.SETTINGS: "*"},
-    "samples.json card.md manifest.json manifest.sig model.sig": {Reads.MEASURED: "*"},
+    "samples.json card.md manifest.json manifest.sig": {Reads.MEASURED: "*"},
     "spending.svg purposes.svg releases.svg accuracy.svg reliability.svg confusion.svg": {Reads.MEASURED: "*"},
     "privacy.json": {
         Reads.SETTINGS: "schema deployment.* covered not_covered questions_shown oracle accounts.adjacency"

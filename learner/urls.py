@@ -6,7 +6,6 @@ from learner import views
 from learner.dashboard import views as dashboard_views
 from learner.releases import views as release_views
 from learner.rounds import closing_views, forgetting_views
-from learner.rounds import views as pool_views
 from learner.shares import views as shares_views
 from learner.simulation import views as plan_views
 
@@ -26,14 +25,12 @@ urlpatterns = [
     path("projects/<slug:slug>/overview/train/", views.train_on_few, name="train_on_few"),
     path("projects/<slug:slug>/dashboard/", dashboard_views.show, name="dashboard"),
     path("projects/<slug:slug>/dashboard/jobs/", dashboard_views.work_list, name="work_list"),
-    path("projects/<slug:slug>/dashboard/compare/", dashboard_views.compare, name="compare_projects"),
     path("projects/<slug:slug>/dashboard/plots/<slug:name>.svg", dashboard_views.plot, name="dashboard_plot"),
     path("projects/<slug:slug>/dashboard/<slug:name>.csv", dashboard_views.download, name="dashboard_csv"),
     path(
         "projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/cancel/", dashboard_views.cancel, name="cancel_work"
     ),
     path("projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/retry/", dashboard_views.retry, name="retry_work"),
-    path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),
     path("projects/<slug:slug>/settings/close/", closing_views.closing, name="closing"),
     path("projects/<slug:slug>/settings/close/archive/", closing_views.set_archived, name="set_archived"),
     path("projects/<slug:slug>/settings/close/delete/", closing_views.delete_project, name="delete_project"),

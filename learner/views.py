@@ -21,7 +21,7 @@ from learner.access import Costed, managed_project_of, may_manage, project_of, r
 from learner.dashboard import guidance
 from learner.dashboard.guidance import guidance_for
 from learner.models import ModelRelease
-from learner.pools import prices, records, selectors
+from learner.pools import records, selectors
 from learner.pools.records import TrainedOn, labels_in_secret
 from learner.releases import evaluations as evaluation_selectors
 from learner.releases import selectors as release_selectors
@@ -75,7 +75,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     if not may_manage(request, project):
         return redirect("learner:releases", slug=slug)
-    facts = (release_selectors.release_facts([project]), selectors.round_facts(project))
+    facts = (release_selectors.release_facts(project), selectors.round_facts(project))
     return moving_page(request, "learner/overview.html", facts, lambda: _overview(project))
 
 
@@ -84,7 +84,6 @@ def _overview(project: Project) -> dict[str, Any]:
     context = _newest(project, rows)
     return context | {
         **_standing(project),
-        "more_answers": prices.more_answers(project, context["newest"]),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
         "rows": rows,
         "may_manage": True,
@@ -123,7 +122,7 @@ def card(request: HttpRequest, slug: str) -> HttpResponse:
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     managing = may_manage(request, project)
-    released = release_selectors.release_facts([project])
+    released = release_selectors.release_facts(project)
     # Before the first version managers read there what the project waits for.
     is_told = managing and not released
     work = (selectors.round_facts(project), selectors.question_counts(project)) if is_told else ()

@@ -41,10 +41,6 @@ class Files:
     def seen(self) -> Path:
         return self.folder / "seen.json"
 
-    @property
-    def model_key(self) -> Path:
-        return self.folder / "site.pem"
-
 
 def handed_over(address: str, tmp_path: Path) -> Files:
     """Export a project's statement and first version while a witness on another host looks on."""
@@ -68,5 +64,4 @@ def handed_over(address: str, tmp_path: Path) -> Files:
     call_command("export_release", project.slug, "1", zipped, stdout=StringIO())
     with zipfile.ZipFile(zipped) as archive:
         archive.extractall(found.release)
-    found.model_key.write_text(signer().models.public_key)
     return found

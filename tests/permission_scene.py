@@ -197,7 +197,6 @@ class Scene:
             *(f"api:{name}" for name in ("list_crowd_links", "make_crowd_link", "revoke_crowd_link")),
             *("api:get_gate", "api:choose_gate"),
             *(f"api:{name}" for name in ("get_platform", "connect_platform", "disconnect_platform")),
-            "learner:ranked_pool",
             "annotation:gate",
         )
         written = self.written(self.project)

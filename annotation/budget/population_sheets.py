@@ -121,13 +121,6 @@ def left_words(population: BudgetAccount) -> str:
     }
 
 
-def membership_like(project: Project, user: User) -> dict[str, Any]:
-    quota = quota_of(project.pool_account)
-    if quota is None or not populations_of(user).filter(pk=quota.population.pk).exists():
-        return {}
-    return {"population": quota.population.slug, "records_per_person": quota.records_per_person}
-
-
 def projects_outside(projects: QuerySet[Project]) -> QuerySet[Project]:
     return projects.filter(pool_account__parent=None).order_by("name")
 

@@ -87,7 +87,6 @@ SUBJECTS: Final = {
     "dataset": gettext_lazy("Upload %(name)s"),
     "start": gettext_lazy("Private start"),
     "stream": gettext_lazy("The whole stream"),
-    "features": gettext_lazy("Features of the images"),
     "answers": gettext_lazy("All answers"),
 }
 

@@ -28,10 +28,8 @@ def planned_settings(settings: Mapping[str, Any], *, shared_limit: bool = False)
 
 
 def _price(settings: Mapping[str, Any], *, shared_limit: bool) -> dict[str, float]:
-    features, estimator = (chosen_of(kind, settings) for kind in (Kind.FEATURES, Kind.ESTIMATOR))
+    estimator = chosen_of(Kind.ESTIMATOR, settings)
     around = {**settings, "shared_limit": shared_limit}
-    if features is not None and "features_epsilon" in {each.name for each in features.parameters()}:
-        around["pool_epsilon"] -= settings.get("features_epsilon") or 0.0
     planned = _planned(Kind.STRATEGY, settings, around)
     known = set() if estimator is None else {each.name for each in estimator.parameters()}
     return {name: rounded_down(cost) for name, cost in planned.items() if name in known and cost > 0}

@@ -128,7 +128,6 @@ OTHER_KINDS = (
     Kind.BUDGET,
 )
 LONGEST_CLASS = 200
-NO_FEATURES_COST = "These features cost nothing; leave this empty."
 
 PRESETS: dict[str, Preset] = {
     preset.key: preset
@@ -260,15 +259,7 @@ def _broken_feature_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     choice = chosen_of(Kind.FEATURES, {"features": "standard", **settings})
     if choice is None:
         return {"features": in_english("No choice is called {got}.", got=settings["features"])}
-    broken = choice.broken_by(settings)
-    epsilon = settings.get("features_epsilon")
-    if "features_epsilon" not in {each.name for each in choice.parameters()}:
-        return broken | ({"features_epsilon": NO_FEATURES_COST} if epsilon else {})
-    if not broken and epsilon >= settings["pool_epsilon"]:
-        broken["features_epsilon"] = as_message(
-            "Must be less than the pool's {pool_epsilon:g}.", pool_epsilon=settings["pool_epsilon"]
-        )
-    return broken
+    return choice.broken_by(settings)
 
 
 def broken_other_rules(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -146,19 +146,6 @@ def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) ->
 
 
 @runtime_checkable
-class FoundInPool(Protocol):
-    """Features found in the pool, priced as `features_epsilon`. `no_start` refuses a start from examples."""
-
-    no_start: ClassVar[str]
-
-    def finding(self, shape: Any) -> Any:
-        """Return the `Finding` of the features in records of a shape."""
-
-    def found(self, shape: Any, released: list[Any]) -> Any:
-        """Return the featuriser with what was found."""
-
-
-@runtime_checkable
 class ReadsLanguages(Protocol):
     """Features that know languages other than English, by code."""
 
@@ -169,11 +156,6 @@ def features_for(language: str) -> type[Choice] | None:
     """Return the features that know a language other than English, also where the site lacks what they need."""
     found = CATALOGUE.of_kind(Kind.FEATURES)
     return next((each for each in found if isinstance(each, ReadsLanguages) and language in each.languages), None)
-
-
-def no_start_before(settings: Mapping[str, Any]) -> str:
-    choice = chosen_of(Kind.FEATURES, settings)
-    return choice.no_start if isinstance(choice, FoundInPool) else ""
 
 
 # Whoever stops at one of these leaves one record unanswered because of another.

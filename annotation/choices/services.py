@@ -121,7 +121,7 @@ def frozen_settings(project: Project) -> dict[str, str]:
     if project.oracle == Oracle.CROWD and coming.exists():
         frozen |= dict.fromkeys(_gate_settings(), _("This setting is in use."))
     if is_charged(project):
-        names = [*FIXED, "features_epsilon"]
+        names = [*FIXED]
         if project.oracle == Oracle.CROWD:
             names += _gate_settings()
         frozen |= dict.fromkeys(names, _("Something was charged, so settings of the guarantee are fixed."))

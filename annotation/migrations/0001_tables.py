@@ -500,17 +500,6 @@ class Migration(FirstMigration):
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
-                    "compared_with",
-                    models.ForeignKey(
-                        blank=True,
-                        help_text="Project with random choice whose releases are compared.",
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="annotation.project",
-                    ),
-                ),
-                (
                     "configuration",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.PROTECT, related_name="+", to="annotation.configuration"
@@ -2064,16 +2053,6 @@ class Migration(FirstMigration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
-                (
-                    "beside",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="annotation.project",
-                    ),
-                ),
                 (
                     "owner",
                     models.ForeignKey(

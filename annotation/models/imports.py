@@ -63,7 +63,6 @@ class OpeningDraft(NumberedModel):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     preset = models.CharField(max_length=40)
     typed = models.JSONField(default=dict)
-    beside = models.ForeignKey("annotation.Project", models.CASCADE, null=True, blank=True, related_name="+")
     pool = models.FileField(max_length=300, blank=True)
     public = models.FileField(max_length=300, blank=True)
     files = models.JSONField(default=dict, help_text="Of each file its name, how it is written, and its columns.")

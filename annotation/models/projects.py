@@ -38,15 +38,6 @@ class Project(Settings, models.Model):
     image_height = models.PositiveIntegerField(null=True, blank=True)
     image_width = models.PositiveIntegerField(null=True, blank=True)
 
-    compared_with = models.ForeignKey(
-        "self",
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-        help_text="Project with random choice whose releases are compared.",
-    )
-
     labels_used_through = models.BigIntegerField(
         default=0, help_text="Consensuses up to this id were given to a training; they never change."
     )

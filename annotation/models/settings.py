@@ -57,7 +57,6 @@ class Settings:
 
     features = Setting("standard")
     feature_dimension = Setting(64)
-    features_epsilon = Setting[float | None](None)
     image_colours = Setting("grey")
 
     estimator = Setting("logistic")

@@ -3,14 +3,12 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
-from annotation.access import may_open
-from annotation.budget.forms import MembershipForm
 from annotation.budget.history import changes_in
-from annotation.budget.population_sheets import managed_population, membership_like
+from annotation.budget.population_sheets import managed_population
 from annotation.choices import services
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.classes import LONGEST_GROUP, FurtherClass
@@ -19,37 +17,29 @@ from annotation.choices.services import frozen_settings
 from annotation.data.forms import LONGEST_DAYS
 from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
-from annotation.models import Arrival, Oracle, PrivacyUnit, Project, Role
+from annotation.models import Project, Role
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import note_about, person_of
 from annotation.projects.forms.configuration import (
-    can_stand_beside_random,
     checked_form,
-    draft_of_random,
     file_of,
     read_file,
-    setting_differences,
 )
-from annotation.projects.forms.drafts import arrival_of, draft_form, sharing_terms
-from annotation.projects.forms.settings import KindForm, SettingsForm
-from annotation.projects.services import classes, configuring, kinds, opening
+from annotation.projects.forms.settings import SettingsForm
+from annotation.projects.services import classes, configuring, opening
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import (
     Page,
     ProjectOut,
     RoomRouter,
-    SaidOut,
-    as_code,
     checked,
     page_of,
     project_for,
     require_scope,
-    responses,
 )
 from annotation.work.rest import router as projects_router
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
-from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Kind, missing_for
 from privacy.wording import as_message, in_english, joined_rules
 
@@ -240,14 +230,6 @@ class ConfigurationChangeOut(Answer, reads=Reads.MANAGED):
     settings: list[ChangedSettingOut]
 
 
-class DifferenceOut(Answer, reads=Reads.MANAGED):
-    """A setting in which two projects differ."""
-
-    setting: str
-    here: Any
-    other: Any
-
-
 @router.get(
     "projects/{slug:slug}/configuration/file",
     response=ConfigurationFileIO,
@@ -276,18 +258,6 @@ def list_configuration_changes(request: HttpRequest, response: HttpResponse, slu
         }
         for change in page_of(found, page, request=request, response=response)
     ]
-
-
-@router.get(
-    "projects/{slug:slug}/configuration/differences/{slug:other}",
-    response=list[DifferenceOut],
-    summary="In which settings two projects differ",
-)
-def get_differences(request: HttpRequest, slug: str, other: str) -> Any:
-    one = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
-    another = project_for(request, other, Scope.PROJECTS_READ, Role.MANAGER)
-    found = setting_differences(one, another)
-    return [{"setting": name, "here": here, "other": there} for name, here, there in found]
 
 
 @projects_router.write(
@@ -413,116 +383,3 @@ def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
     actor = person_of(request).get_username()
     retention.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
     return retention.what_is_due(project)
-
-
-class KindIn(Schema):
-    """Annotators, arrival of records, and the protected unit."""
-
-    oracle: Oracle
-    arrival: Arrival
-    privacy_unit: PrivacyUnit
-    preset: str = Field(
-        "", max_length=60, description="Whose values the other settings take where they cannot stay; any if empty."
-    )
-    labels_epsilon: float | None = Field(
-        None,
-        ge=LEAST_EPSILON_LIMIT,
-        le=MOST_EPSILON_LIMIT,
-        description="Limit of the answers' account that a crowd gets.",
-    )
-
-
-class KindChangeOut(Answer, reads=Reads.MANAGED):
-    """A setting that would change."""
-
-    setting: str
-    before: Any
-    after: Any
-
-
-class KindPreviewOut(Answer, reads=Reads.MANAGED):
-    """Changes another kind would make; `why_not` says why it cannot be chosen, empty where it can."""
-
-    preset: str
-    changes: list[KindChangeOut]
-    why_not: list[str]
-    why_not_as_code: list[SaidOut]
-
-
-@router.post(
-    "projects/{slug:slug}/kind/preview",
-    response=KindPreviewOut,
-    summary="What choosing another kind of project would change; nothing is stored",
-    openapi_extra=responses(409),
-)
-def preview_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
-    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    chosen = _chosen(project, body)
-    preset = chosen["found"]
-    proposal = kinds.propose_kind(
-        project=project, preset=preset, unit=chosen["privacy_unit"], labels_epsilon=chosen.get("labels_epsilon")
-    )
-    stuck = kinds.hindrances(project, oracle=preset.oracle, arrival=arrival_of(preset), preset=preset.key)
-    wrong = [*stuck, *proposal.broken.values()]
-    standing = project.settings
-    return {
-        "preset": preset.key,
-        "changes": [
-            {"setting": name, "before": standing.get(name), "after": after} for name, after in proposal.changes.items()
-        ],
-        "why_not": [str(rule) for rule in wrong],
-        "why_not_as_code": [as_code(rule) for rule in wrong],
-    }
-
-
-@router.write(
-    "projects/{slug:slug}/kind",
-    response=ConfigurationOut,
-    summary="Choose another kind of project, while nothing rests on the present one",
-)
-def change_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
-    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    chosen = _chosen(project, body)
-    kinds.change_kind(
-        project=project,
-        preset=chosen["found"].key,
-        unit=chosen["privacy_unit"],
-        labels_epsilon=chosen.get("labels_epsilon"),
-        actor=person_of(request),
-    )
-    return configuration_out(Project.objects.get(pk=project.pk))
-
-
-def _chosen(project: Project, body: KindIn) -> dict[str, Any]:
-    return checked(KindForm(body.dict(), project=project))
-
-
-class BesideIn(Schema):
-    """Name of the new project; without one it is named after the other."""
-
-    name: str | None = Field(None, max_length=120)
-
-
-@router.write(
-    "projects/{slug:slug}/beside",
-    response={201: ProjectOut},
-    summary="Open a project with the same settings and random choice, and show its releases beside this one's",
-)
-def open_beside(request: HttpRequest, slug: str, body: BesideIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    if not may_open(request):
-        raise HttpError(403, "Your account may not open projects.")
-    project, person = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), person_of(request)
-    if not can_stand_beside_random(project):
-        raise Http404
-    # What is under one limit beside it stays under it: whose records are in both loses the sum.
-    draft = draft_of_random(project) | membership_like(project, person)
-    if body.name is not None:
-        draft["name"] = body.name
-    form = draft_form(PRESETS[project.preset], draft)
-    checked(form)
-    membership = checked(MembershipForm(draft, person=person, terms=sharing_terms(form)))
-    opened = opening.create_project(preset=project.preset, owner=person, **form.project_values(), **membership)
-    opening.compare_with(project=project, other=opened)
-    note_about(request, opened.pk)
-    return opened

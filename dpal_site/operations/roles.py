@@ -222,7 +222,6 @@ SITE_LESS: Mapping[str, Sequence[str]] = {
     "learner_modelrelease_lineage": ADDED,
     "learner_randomizedlabel": (*ADDED, "DELETE"),
     "learner_evaluation": ADDED,
-    "learner_stoppingadvice": ADDED,
     "django_migrations": ("SELECT",),
     "django_content_type": ("SELECT",),
     "auth_permission": ("SELECT",),

@@ -10,16 +10,10 @@ from annotation.budget import presenters
 from annotation.models import Project
 from learner.access import may_manage
 from learner.dashboard import tables
-from learner.pools import selectors
 from privacy.ledger.models import BudgetAccount
 
 # What engineers see, too; the rest is for those inside.
 OUTSIDE = ("spending", "purposes", "releases")
-
-
-def compared_projects(request: HttpRequest, project: Project) -> list[Project]:
-    beside = selectors.projects_with_models(request.user).filter(pk=project.compared_with_id or 0)
-    return [project, *beside]
 
 
 def readable_table(request: HttpRequest, project: Project, name: str) -> tables.Table:
@@ -27,7 +21,7 @@ def readable_table(request: HttpRequest, project: Project, name: str) -> tables.
     found: dict[str, Callable[[], tables.Table]] = {
         "spending": lambda: tables.spending_table(project, accounts),
         "purposes": lambda: tables.purposes_table(project, accounts),
-        "releases": lambda: tables.releases_table(compared_projects(request, project)),
+        "releases": lambda: tables.releases_table(project),
         "labels": lambda: tables.labels_table(project),
         "annotators": lambda: tables.annotators_table(project),
         "work": lambda: tables.work_table(project),

@@ -198,10 +198,9 @@ def annotators_table(project: Project) -> Table:
     )
 
 
-def releases_table(projects: Sequence[Project]) -> Table:
+def releases_table(project: Project) -> Table:
     rows = tuple(
         (project.name, version, found.dataset, found.examples, found.value, found.low, found.high)
-        for project in projects
         for version, found in evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
     )
     return Table(

@@ -1,6 +1,6 @@
 """The dashboard: where a project stands in numbers, plots with their numbers under them, files, and work in hand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, time
 from typing import Any
 
@@ -19,17 +19,14 @@ from annotation.budget.downloads import csv_response
 from annotation.budget.spending import table_csv
 from annotation.models import UNFINISHED, Project
 from annotation.people.identity import note_nothing, person_of
-from annotation.projects.forms.configuration import can_stand_beside_random
-from annotation.projects.services import opening
 from annotation.work.polling import moving_page
 from learner.access import managed_project_of, may_manage, project_of
 from learner.charts import pages as page_charts
 from learner.charts.geometry import Chart
 from learner.dashboard import tables as dashboard
-from learner.dashboard.forms import ComparisonForm
-from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table
+from learner.dashboard.reading import OUTSIDE, plain_rows, readable_table
 from learner.dashboard.rows import ask_to_stop, found_work, start_once_more
-from learner.pools import prices, selectors
+from learner.pools import selectors
 from learner.releases import evaluations as evaluation_selectors
 from learner.releases import selectors as release_selectors
 
@@ -57,10 +54,9 @@ Amounts = dict[str, list[tuple[datetime, float]]]
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     managing = may_manage(request, project)
-    compared = compared_projects(request, project)
     facts = (
         presenters.ledger_facts(project),
-        release_selectors.release_facts(compared),
+        release_selectors.release_facts(project),
         # How many answers there are is for those inside, and so is when that number moves.
         (selectors.question_counts(project), dashboard.answers_in_all(project)) if managing else (),
     )
@@ -68,11 +64,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         "learner/dashboard/dashboard.html",
         facts,
-        lambda: _board(request, project, compared, managing=managing),
+        lambda: _board(request, project, managing=managing),
     )
 
 
-def _board(request: HttpRequest, project: Project, compared: list[Project], *, managing: bool) -> dict[str, Any]:
+def _board(request: HttpRequest, project: Project, *, managing: bool) -> dict[str, Any]:
     names = [*OUTSIDE, "labels", "annotators"] if managing else OUTSIDE
     tables = {name: readable_table(request, project, name) for name in names}
     context = {
@@ -80,23 +76,18 @@ def _board(request: HttpRequest, project: Project, compared: list[Project], *, m
         "may_manage": managing,
         "sheets": presenters.budget_sheets(project),
         "tables": {name: _shown(table) for name, table in tables.items()},
-        "charts": _charts(compared, tables),
+        "charts": _charts(project, tables),
         "hidden": dashboard.hides_answers(project),
-        "more_answers": prices.more_answers(project, selectors.newest_release(project)),
     }
-    return context | (_inside(request, project) if managing else {})
+    return context | (_inside(project) if managing else {})
 
 
-def _inside(request: HttpRequest, project: Project) -> dict[str, Any]:
+def _inside(project: Project) -> dict[str, Any]:
     votes, agreeing, _labels = dashboard.answers_in_all(project)
     return {
         "counts": selectors.question_counts(project),
         "agreement": 100 * agreeing / votes if votes else None,
         "report": getattr(project, "quality_report", None),
-        "may_open_beside": project.compared_with_id is None
-        and can_stand_beside_random(project)
-        and request.user.has_perm("annotation.add_project"),
-        "form": ComparisonForm(project=project, person=person_of(request)),
     } | _work(project)
 
 
@@ -135,7 +126,7 @@ def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         raise Http404
     title, caption = PICTURES[name]
     if name == "releases":
-        chart = _release_chart(compared_projects(request, project))
+        chart = _release_chart(project)
     else:
         chart = _spending_chart(table) if name == "spending" else _labels_chart(table)
     return page_charts.picture_of(chart, title=str(title), caption=str(caption))
@@ -170,11 +161,11 @@ def _so_far(table: dashboard.Table) -> Amounts:
     return {_("Answers"): [(day, float(row[2])) for day, row in days], _("Labels agreed on"): so_far}
 
 
-def _charts(projects: Sequence[Project], tables: Mapping[str, dashboard.Table]) -> dict[str, Any]:
+def _charts(project: Project, tables: Mapping[str, dashboard.Table]) -> dict[str, Any]:
     return {
         "spending": _spending_chart(tables["spending"]),
         "purposes": _shares(tables["purposes"]) if tables["purposes"].rows else {},
-        "releases": _release_chart(projects),
+        "releases": _release_chart(project),
         "labels": _labels_chart(tables["labels"]) if "labels" in tables else None,
     }
 
@@ -188,15 +179,9 @@ def _labels_chart(table: dashboard.Table) -> Chart | None:
     return page_charts.history_chart(_so_far(table), up=_("so far"))
 
 
-def _release_chart(projects: Sequence[Project]) -> Chart | None:
-    several = len(projects) > 1
-    return page_charts.accuracy_chart(
-        [
-            (f"{project.name}: {one.dataset}" if several else one.dataset, version, one)
-            for project in projects
-            for version, one in evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
-        ]
-    )
+def _release_chart(project: Project) -> Chart | None:
+    history = evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
+    return page_charts.accuracy_chart([(one.dataset, version, one) for version, one in history])
 
 
 @require_POST
@@ -221,18 +206,4 @@ def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
         note_nothing(request)
     else:
         messages.success(request, _("Restarted; its cost is reserved again."))
-    return redirect("learner:dashboard", slug=slug)
-
-
-@require_POST
-@login_required
-def compare(request: HttpRequest, slug: str) -> HttpResponse:
-    project = managed_project_of(request, slug)
-    form = ComparisonForm(request.POST, project=project, person=person_of(request))
-    if form.is_valid():
-        opening.compare_with(project=project, other=form.cleaned_data["compared_with"])
-        messages.success(request, _("Saved."))
-    else:
-        messages.error(request, _("Choose one of your projects with random choice."))
-        note_nothing(request)
     return redirect("learner:dashboard", slug=slug)

@@ -1,24 +1,19 @@
-"""REST routes of the dashboard: work in hand, stopped or started anew, and the project that stands beside one."""
+"""REST routes of the dashboard: work in hand, stopped or started anew."""
 
 from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Field, Schema
 
 from annotation.budget import charges
-from annotation.errors import InvalidConfiguration
-from annotation.models import Project, Role
+from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.projects.services import opening
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import MostIn, RoomRouter, SaidOut, as_code, project_for
 from annotation.work.services.tokens import Scope
 from learner.dashboard import tables
-from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.rows import ask_to_stop, found_work, retry_price, start_once_more
 from learner.errors import NothingWaits
-from learner.pools import selectors
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
@@ -66,19 +61,6 @@ class CancelledOut(Answer, reads=Reads.MANAGED):
     cancelled_by: str
 
 
-class ComparisonIn(Schema):
-    """The project whose releases are shown beside this one's; null shows this one alone."""
-
-    beside: str | None = Field(max_length=60)
-
-
-class ComparisonOut(Answer, reads=Reads.MANAGED):
-    """Project to compare with, and those of the caller that could be."""
-
-    beside: str | None
-    choices: list[str]
-
-
 @router.get(
     "projects/{slug:slug}/work", response=list[WorkOut], summary="The newest jobs, rounds and trainings, newest first"
 )
@@ -111,37 +93,6 @@ def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: M
     if (started := start_once_more(row, owner=person_of(request))) is None:
         raise NothingWaits(as_message("There is nothing to restart."))
     return {"kind": kind, "id": str(started.pk), "state": started.state} | _price(price)
-
-
-@router.get(
-    "projects/{slug:slug}/comparison",
-    response=ComparisonOut,
-    summary="Which project stands beside this one, and which could",
-)
-def get_comparison(request: HttpRequest, slug: str) -> Any:
-    return _comparison(request, project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
-
-
-@router.write(
-    "projects/{slug:slug}/comparison",
-    response=ComparisonOut,
-    summary="Show the releases of a project that asks at random beside this one's",
-)
-def compare_projects(request: HttpRequest, slug: str, body: ComparisonIn) -> Any:
-    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    other = None
-    if body.beside is not None:
-        other = ComparisonForm(project=project, person=person_of(request)).choices.filter(slug=body.beside).first()
-        if other is None:
-            raise InvalidConfiguration(as_message("Choose one of your projects with random choice."))
-    return _comparison(request, opening.compare_with(project=project, other=other))
-
-
-def _comparison(request: HttpRequest, project: Project) -> dict[str, Any]:
-    choices = ComparisonForm(project=project, person=person_of(request)).choices
-    # Who is not in the one beside does not hear of it, as on the page.
-    seen = selectors.projects_with_models(request.user).filter(pk=project.compared_with_id or 0).first()
-    return {"beside": seen and seen.slug, "choices": [one.slug for one in choices]}
 
 
 def _work(found: tables.Work) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from annotation.choices.catalogue import CATALOGUE
 from learner.estimators.label_sets import LabelSets
-from learner.estimators.logistic import Logistic, LogisticGaussian, LogisticOutput
+from learner.estimators.logistic import Logistic, LogisticOutput
 from learner.estimators.planned import PlannedEstimator
 from learner.estimators.randomized_answers import KnownChannel
 from learner.estimators.running_sums import OfRunningSums
@@ -16,7 +16,6 @@ from privacy.choices import Choice, Kind
 # What projects may choose, in the order in which forms list it; a new estimator joins by one line.
 CHOICES: tuple[type[Choice], ...] = (
     Logistic,
-    LogisticGaussian,
     LogisticOutput,
     PlannedEstimator,
     SoftmaxSteps,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpal.recompute.transcript import Session, Weights
-from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, PrivateEstimator, Shape
+from learner.estimators.choice import ConvexChoice, PrivateEstimator, Shape
 from learner.estimators.convex import minimise
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import PricedClassifier
@@ -16,28 +16,21 @@ from learner.linear_model import LinearModel
 from privacy.accounting import checks
 from privacy.accounting.answers import Loss
 from privacy.accounting.cost import ADJACENCIES, Adjacency
-from privacy.accounting.events import (
-    GaussianObjectiveEvent,
-    ObjectivePerturbationEvent,
-    OutputPerturbationEvent,
-)
+from privacy.accounting.events import ObjectivePerturbationEvent, OutputPerturbationEvent
 from privacy.accounting.training import (
     erm_sensitivity,
-    gaussian_objective_perturbation,
     grid_slack,
     objective_perturbation,
     solver_slack,
 )
-from privacy.choices import Sound
 from privacy.mechanisms.discrete import DiscreteLaplace, check_grid, release_on_grid
-from privacy.mechanisms.gaussian import GaussianTilt
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.session import Measurement, Queries
 from privacy.wording import gettext_noop as _
 
-PerturbationMethod = Literal["objective", "output", "gaussian"]
-TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianObjectiveEvent
+PerturbationMethod = Literal["objective", "output"]
+TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent
 # Keeps the price recomputed from an event, which is rounded outwards, below the epsilon asked for.
 PRICE_MARGIN = 1 - 2.0**-44
 
@@ -54,15 +47,12 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         Privacy loss of the whole fit, all classes together, > 0.
     regularization : float
         Public :math:`\Lambda` > 0 of the sum form; scikit-learn's ``1 / C``.
-    method : {"objective", "output", "gaussian"}
+    method : {"objective", "output"}
         Tilt the objective by a random vector and release its minimiser through a small output
-        noise, or add Gamma-norm noise to the plain minimiser. The tilt has a Gamma-distributed norm, or with
-        "gaussian" normal coordinates, which are shorter together from about 20 dimensions on and take a delta.
+        noise, or add Gamma-norm noise to the plain minimiser. The tilt has a Gamma-distributed norm.
     classes : sequence of at least two distinct labels
         Declared beforehand: a class learned from the labels would be a release. Only a simulation
         may leave it out. With more than two, one model per class shares epsilon evenly.
-    delta : float
-        Mass outside epsilon, all classes together, in (0, 1) for method "gaussian" and 0 for the others.
     norm_bound : float
         Bound on the L2 norm of a row, > 0; longer rows are refused.
     fit_intercept : bool
@@ -124,7 +114,6 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
     method: PerturbationMethod = "objective"
     _: KW_ONLY
     classes: Any = None
-    delta: float = 0.0
     norm_bound: float = 1.0
     fit_intercept: bool = True
     intercept_scaling: float = 1.0
@@ -150,10 +139,7 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         rng: RandomSource,
     ) -> Queries:
         priors, sides = self._priors(rows.shape[1], event.n_models), self._sides(labels, classes)
-        if isinstance(event, OutputPerturbationEvent):
-            scale = event.noise_scale
-        else:
-            scale = event.tilt_scale if isinstance(event, ObjectivePerturbationEvent) else event.sigma
+        scale = event.tilt_scale if isinstance(event, ObjectivePerturbationEvent) else event.noise_scale
 
         def minimiser(place: int) -> Measurement:
             released = self._release(rows, sides[place], priors[place], event, rng)
@@ -174,10 +160,6 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
             raise ValueError(f"output_epsilon_share must lie in (0, 1), got {self.output_epsilon_share}")
         checks.one_of("method", self.method, get_args(PerturbationMethod))
         checks.one_of("adjacency", self.adjacency, ADJACENCIES)
-        if not 0 <= self.delta < 1 or (self.delta > 0) != (self.method == "gaussian"):
-            raise ValueError(f"delta must lie in (0, 1) for method gaussian and be 0 for others, got {self.delta}")
-        if self.method == "gaussian" and self.adjacency == "replace":
-            raise ValueError("method gaussian is proved for one row left out, not for one replaced by another")
         check_grid(self.grid)
 
     def _event(self, n_features: int, n_classes: int) -> TrainingEvent:
@@ -204,8 +186,6 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
                 n_models=n_models,
             )
         output_epsilon = self.output_epsilon_share * epsilon
-        if self.method == "gaussian":
-            return self._gaussian_event(dimension, n_models, epsilon - output_epsilon, output_epsilon)
         epsilon_prime, extra = objective_perturbation(
             epsilon - output_epsilon,
             0,
@@ -229,34 +209,6 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
             gradient_bound=self._loss.slope_bound * self._row_norm,
             n_models=n_models,
             adjacency="replace" if self.adjacency == "replace" else "null",
-        )
-
-    def _gaussian_event(
-        self, dimension: int, n_models: int, tilt_epsilon: float, output_epsilon: float
-    ) -> GaussianObjectiveEvent:
-        gradient_bound, curvature = self._loss.slope_bound * self._row_norm, self._loss.curvature_bound
-        tilt_epsilon *= PRICE_MARGIN
-        sigma, extra = gaussian_objective_perturbation(
-            tilt_epsilon,
-            self.delta / n_models * PRICE_MARGIN,
-            self.regularization,
-            gradient_bound=gradient_bound,
-            curvature=curvature,
-            norm_bound=self._row_norm,
-        )
-        return GaussianObjectiveEvent(
-            epsilon=tilt_epsilon,
-            sigma=sigma,
-            regularization=float(self.regularization),
-            extra_regularization=extra,
-            dimension=dimension,
-            gradient_tolerance=float(self.gradient_tolerance),
-            output_scale=self._output_scale(dimension, extra, output_epsilon),
-            output_grid=float(self.grid),
-            curvature=curvature,
-            norm_bound=self._row_norm,
-            gradient_bound=gradient_bound,
-            n_models=n_models,
         )
 
     def _output_scale(self, dimension: int, extra: float, output_epsilon: float) -> float:
@@ -284,8 +236,6 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
     ) -> NDArray[np.float64]:
         if isinstance(event, ObjectivePerturbationEvent):
             ridge, tilt = event.total_regularization, EuclideanNoise(event.tilt_scale).sample(event.dimension, rng=rng)
-        elif isinstance(event, GaussianObjectiveEvent):
-            ridge, tilt = event.total_regularization, GaussianTilt(event.sigma).sample(event.dimension, rng=rng)
         else:
             ridge, tilt = event.regularization, np.zeros(event.dimension)
         pull = ridge * prior
@@ -312,7 +262,6 @@ class PerturbedChoice(ConvexChoice):
             self.regularization,
             self.method,
             classes=shape.classes,
-            delta=self.training_delta if isinstance(self, GaussianChoice) else 0.0,
             norm_bound=shape.norm_bound,
             intercept_scaling=shape.intercept_scaling,
             adjacency=shape.adjacency,
@@ -329,17 +278,6 @@ class Logistic(PerturbedChoice):
     words: ClassVar[str] = _("logistic regression, objective perturbation")
     loss: ClassVar[Loss] = "logistic"
     method: ClassVar[PerturbationMethod] = "objective"
-
-
-@dataclass(frozen=True)
-class LogisticGaussian(PerturbedChoice, GaussianChoice):
-    """Logistic regression with a Gaussian tilt."""
-
-    name: ClassVar[str] = "logistic_gaussian"
-    label: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (ε, δ)")
-    words: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (ε, δ)")
-    sound: ClassVar[Sound] = OF_TRUSTED_POOLS
-    method: ClassVar[PerturbationMethod] = "gaussian"
 
 
 @dataclass(frozen=True)

@@ -172,8 +172,10 @@ class PickedFit:
         return inner, PickedFitEvent(inner.event_for(n_features), len(GRID), scale, "exponential")
 
     def _priced(self, epsilon: float) -> PrivateEstimator:
-        known = self.estimator.get_params(deep=False)
-        return type(self.estimator)(**{**known, "epsilon": epsilon, "delta": known["delta"] * (1 - 2 * GRID_DELTA)})
+        priced = self.estimator.get_params(deep=False) | {"epsilon": epsilon}
+        if "delta" in priced:
+            priced["delta"] *= 1 - 2 * GRID_DELTA
+        return type(self.estimator)(**priced)
 
 
 def _noisy_count(fitted: PrivateEstimator) -> float:

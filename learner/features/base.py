@@ -65,7 +65,6 @@ KINDS: dict[str, tuple[str, str]] = {
     "span_words": ("learner.features.span_tables", "SpanWords"),
     "sentence_encoder": ("learner.features.encoder", "SentenceEncoder"),
     "tabular": ("learner.features.tabular", "TabularFeaturizer"),
-    "principal_image": ("learner.features.principal", "PrincipalImageFeaturizer"),
     "image": ("learner.features.image", "ImageFeaturizer"),
 }
 CATALOGUE = "learner.features.catalogue"

@@ -4,7 +4,6 @@ from learner.features.choice import FeaturesChoice
 from learner.features.declared_rules import DeclaredRules
 from learner.features.encoder import MultilingualEncoder, PublicEncoder
 from learner.features.planned import PlannedFeatures
-from learner.features.principal import PrincipalDirections
 from learner.features.static_encoder import StaticTable
 
 # What projects may choose, in the order in which forms list it; a new featuriser joins by one line.
@@ -14,5 +13,4 @@ CHOICES: tuple[type[FeaturesChoice], ...] = (
     StaticTable,
     PublicEncoder,
     MultilingualEncoder,
-    PrincipalDirections,
 )

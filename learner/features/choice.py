@@ -1,15 +1,12 @@
 """Base class of featuriser choices."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from annotation.choices.rules import FoundInPool
 from learner.features.base import Featurizer
-from privacy.accounting.event import Event
-from privacy.choices import Choice, Kind, parameter
-from privacy.mechanisms.randomness import RandomSource
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.
@@ -33,23 +30,8 @@ class RecordShape:
     image_width: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Result of a featuriser's one look at the pool, before any other use is made of its records.
-
-    The pool is charged `event`, with a `purpose` for the statement; `no_pool` is said while there is none. `release`
-    takes the pool's records, in batches as a featuriser takes them, and the source of noise. It returns what was found,
-    as plain JSON values: the output of the event's mechanism, and public from then on.
-    """
-
-    event: Event
-    purpose: str
-    no_pool: str
-    release: Callable[[Iterable[Any], RandomSource], list[Any]]
-
-
 @dataclass(frozen=True)
-class FeaturesChoice(Choice):
+class FeaturesChoice(FreeChoice):
     kind: ClassVar[Kind] = Kind.FEATURES
 
     feature_dimension: int = parameter(
@@ -63,10 +45,4 @@ class FeaturesChoice(Choice):
 
     @abstractmethod
     def featurizer(self, shape: RecordShape) -> Featurizer:
-        """Return the featuriser, fixed by the configuration alone; of what is to be found, at least its width."""
-
-    def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:
-        if not isinstance(self, FoundInPool):
-            return None
-        finding: Finding = self.finding(shape)
-        return finding.event
+        """Return the featuriser, fixed by the configuration alone."""

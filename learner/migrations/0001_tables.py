@@ -49,28 +49,6 @@ class Migration(FirstMigration):
             ],
         ),
         migrations.CreateModel(
-            name="FeatureProjection",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("components", models.JSONField(help_text="Released directions, one row each.")),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "entry",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="privacy.ledgerentry"
-                    ),
-                ),
-                (
-                    "project",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="feature_projection",
-                        to="annotation.project",
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
             name="ModelRelease",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -657,55 +635,6 @@ class Migration(FirstMigration):
                             ),
                         ),
                         name="learner_evaluation_counts",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="StoppingAdvice",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "models_compared",
-                    models.PositiveSmallIntegerField(help_text="How many versions were compared, this one last."),
-                ),
-                ("agreement", models.FloatField(help_text="Smallest Cohen's kappa between neighbours among them.")),
-                ("threshold", models.FloatField(help_text="The kappa from which on more answers no longer help.")),
-                (
-                    "moved",
-                    models.FloatField(help_text="Share of all that was said that the version before reads otherwise."),
-                ),
-                ("stop", models.BooleanField(help_text="Whether more answers no longer help.")),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "release",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="stopping_advice",
-                        to="learner.modelrelease",
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name_plural": "stopping advice",
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("agreement__range", (-1, 1)),
-                            ("models_compared__gte", 2),
-                            ("threshold__gt", 0),
-                            ("threshold__lte", 1),
-                            ("moved__range", (0, 1)),
-                        ),
-                        name="learner_stopping_advice_range",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("agreement__gte", models.F("threshold")), ("stop", True)),
-                            models.Q(("agreement__lt", models.F("threshold")), ("stop", False)),
-                            _connector="OR",
-                        ),
-                        name="learner_stopping_advice_follows",
                     ),
                 ],
             },

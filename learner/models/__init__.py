@@ -2,7 +2,7 @@
 
 # Django finds an app's tables here.
 from learner.models import answers, planning, sums
-from learner.models.features import FeatureMatrix, FeatureProjection
+from learner.models.features import FeatureMatrix
 from learner.models.releases import (
     ChannelMove,
     Endorsement,
@@ -11,7 +11,6 @@ from learner.models.releases import (
     ModelRelease,
     PrintedLimit,
     ReleaseState,
-    StoppingAdvice,
 )
 from learner.models.rounds import Round, SecretDraw
 from learner.models.shares import Grouping, SharesReport

@@ -1,8 +1,8 @@
-"""Files of feature vectors and of the directions they are projected on."""
+"""Files of feature vectors."""
 
 from django.db import models
 
-from annotation.models import Dataset, Project
+from annotation.models import Dataset
 
 
 class FeatureMatrix(models.Model):
@@ -21,15 +21,3 @@ class FeatureMatrix(models.Model):
 
     def __str__(self) -> str:
         return f"features {self.version} of {self.dataset_id}"
-
-
-class FeatureProjection(models.Model):
-    """Principal directions found in a project's pool: paid once, part of every release."""
-
-    project = models.OneToOneField(Project, models.CASCADE, related_name="feature_projection")
-    components = models.JSONField(help_text="Released directions, one row each.")
-    entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"what was found in the pool of {self.project_id}"

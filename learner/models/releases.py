@@ -168,32 +168,3 @@ class Evaluation(models.Model):
 
     def __str__(self) -> str:
         return f"evaluation {self.pk}"
-
-
-class StoppingAdvice(models.Model):
-    """Advice whether more answers still help, from this version and those before on what passed the gate."""
-
-    release = models.OneToOneField(ModelRelease, models.CASCADE, related_name="stopping_advice")
-    models_compared = models.PositiveSmallIntegerField(help_text="How many versions were compared, this one last.")
-    agreement = models.FloatField(help_text="Smallest Cohen's kappa between neighbours among them.")
-    threshold = models.FloatField(help_text="The kappa from which on more answers no longer help.")
-    moved = models.FloatField(help_text="Share of all that was said that the version before reads otherwise.")
-    stop = models.BooleanField(help_text="Whether more answers no longer help.")
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        verbose_name_plural = "stopping advice"
-        constraints = (
-            models.CheckConstraint(
-                name="learner_stopping_advice_range",
-                condition=Q(models_compared__gte=2, agreement__range=(-1, 1), threshold__gt=0, threshold__lte=1)
-                & Q(moved__range=(0, 1)),
-            ),
-            models.CheckConstraint(
-                name="learner_stopping_advice_follows",
-                condition=Q(stop=True, agreement__gte=F("threshold")) | Q(stop=False, agreement__lt=F("threshold")),
-            ),
-        )
-
-    def __str__(self) -> str:
-        return f"stopping advice of release {self.release_id}"

@@ -11,7 +11,6 @@ from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.classes import counted_words, unmerged_classes
 from annotation.choices.policies import BatchPolicy, policy_choice_of
 from annotation.choices.randomizers import ANNOTATOR, answers_unit, chosen_randomizer
-from annotation.choices.rules import FoundInPool
 from annotation.models import DataKind, Dataset, DatasetRole, Project, Selection
 from annotation.questions.selectors import counting_places, marks_spans
 from learner.errors import UnknownChoice
@@ -21,10 +20,10 @@ from learner.estimators.pick import PickedFit
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.version_zero import enough_examples
 from learner.features.base import Featurizer
-from learner.features.choice import FeaturesChoice, Finding, RecordShape
+from learner.features.choice import FeaturesChoice, RecordShape
 from learner.features.span_tables import SpanWords
 from learner.linear_model import LinearModel
-from learner.models import FeatureProjection, ModelRelease
+from learner.models import ModelRelease
 from learner.pools.class_words import descriptions_of
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice, strategy_behind
 from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
@@ -97,21 +96,7 @@ def featurizer_of(project: Project) -> Featurizer:
     choice, shape = features_choice_of(project), record_shape_of(project)
     if marks_spans(project):
         return SpanWords(normalizer=shape.normalizer)
-    if isinstance(choice, FoundInPool):
-        projection = FeatureProjection.objects.filter(project=project).first()
-        if projection is not None:
-            featurizer: Featurizer = choice.found(shape, projection.components)
-            return featurizer
     return choice.featurizer(shape)
-
-
-def finding_of(project: Project) -> Finding | None:
-    """Return what the project's features need found in its pool, before any row is read; None where that is nothing."""
-    choice = features_choice_of(project)
-    if not isinstance(choice, FoundInPool):
-        return None
-    finding: Finding = choice.finding(record_shape_of(project))
-    return finding
 
 
 def estimator_choice_of(project: Project) -> EstimatorChoice:

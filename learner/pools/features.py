@@ -1,7 +1,6 @@
 """Feature matrices of datasets."""
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -13,13 +12,11 @@ from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
-from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 import pyarrow as pa
 from django.conf import settings
 from django.core.files.storage import default_storage
-from django.db import transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
@@ -29,24 +26,18 @@ from annotation.data.pixels import mapped_images
 from annotation.data.services.forgetting import emptied_rows, zero_rows
 from annotation.errors import FileDamaged
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
-from annotation.models.database import hold_lock
 from annotation.work.services import files
-from learner.errors import ArtifactCorrupt, NothingToAsk
+from learner.errors import ArtifactCorrupt
 from learner.features import matrix
 from learner.features.base import Featurizer
 from learner.features.batches import BatchEngine, features_step, values_batch, vectors_in
-from learner.features.choice import Finding
 from learner.features.crew import Crew
 from learner.features.matrix import HEADER_BYTES, MatrixWriter, open_matrix, open_verified, write_matrix, zeroed
-from learner.models import FeatureMatrix, FeatureProjection
-from learner.pools import records
+from learner.models import FeatureMatrix
 from learner.pools.attempts import TellParts, silent, spread
-from learner.pools.configuration import featurizer_of, finding_of
+from learner.pools.configuration import featurizer_of
 from learner.pools.records import pool_datasets
-from privacy.ledger import services as ledger
 from privacy.ledger.faults import fault_point
-from privacy.ledger.models import EntryKind, LedgerEntry
-from privacy.mechanisms.randomness import SecureRandom
 
 NUMBER_BYTES = 4
 # Weights, card and code of a release, with room to spare.
@@ -84,47 +75,6 @@ def pixel_batches(dataset: Dataset) -> Iterator[NDArray[np.uint8]]:
     pixels = files.open_stored(str(dataset.pixels.name), dataset.pixels_sha256, mapped_images)
     for start in range(0, len(pixels), BATCH_IMAGES):
         yield pixels[start : start + BATCH_IMAGES]
-
-
-SUBJECT = "features"
-# The first half of the lock's number; the second is the project's.
-LOCK = 7_301
-
-
-def ensure_projection(project: Project) -> None:
-    """Find what the project's features need on the pool as it is now; what a dead attempt had reserved is charged."""
-    finding = finding_of(project)
-    if finding is None or FeatureProjection.objects.filter(project=project).exists():
-        return
-    with hold_lock(kind=LOCK, number=project.pk):
-        if not FeatureProjection.objects.filter(project=project).exists():
-            _find(project, finding)
-
-
-def projection_entries(project: Project) -> list[LedgerEntry]:
-    found = FeatureProjection.objects.filter(project=project).select_related("entry__account", "entry__parent").first()
-    return [found.entry] if found else []
-
-
-def _find(project: Project, finding: Finding) -> None:
-    datasets = list(records.pool_datasets(project))
-    if not datasets:
-        raise NothingToAsk(finding.no_pool)
-    earlier = LedgerEntry.objects.filter(account=project.pool_account, subject=SUBJECT, kind=EntryKind.RESERVE)
-    ledger.charge_open(entries=earlier)
-    reservation = ledger.reserve(
-        account=project.pool_account,
-        event=finding.event,
-        purpose=finding.purpose,
-        key=uuid5(NAMESPACE_URL, f"dpal:projection:{project.pk}:{earlier.count() + 1}"),
-        subject=SUBJECT,
-    )
-    components = finding.release(chain.from_iterable(map(batches, datasets)), SecureRandom())
-    fault_point("projection_found")
-    digest = hashlib.sha256(json.dumps(components).encode()).hexdigest()
-    with transaction.atomic():
-        entry = ledger.commit(reservation=reservation, output_digest=digest)
-        FeatureProjection.objects.create(project=project, components=components, entry=entry)
 
 
 BATCH_ROWS = 8192
@@ -381,13 +331,8 @@ def stacked_features(datasets: Sequence[Dataset], *, dimension: int, tell: TellP
     return parts[0] if len(parts) == 1 else cast(NDArray[np.float32], StackedMatrix(parts, dimension=dimension))
 
 
-def ready_featurizer(project: Project) -> Featurizer:
-    ensure_projection(project)
-    return featurizer_of(project)
-
-
 def ensure_matrix(dataset: Dataset, tell: TellParts = silent) -> FeatureMatrix:
-    featurizer = ready_featurizer(dataset.project)
+    featurizer = featurizer_of(dataset.project)
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
     if stored is not None and files.exists(str(stored.file.name)):
         return stored

@@ -1,21 +1,18 @@
 """Prices of rounds, and when further labels stop paying."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from annotation.budget.label_budget import questions_left
-from annotation.models import Arrival, Oracle, Project, ProjectState, Selection
-from learner.models import ModelRelease, Round, StoppingAdvice
+from annotation.models import Oracle, Project, Selection
+from learner.models import Round
 from learner.pools import answers, records
 from learner.pools.configuration import secret_sample_of, strategy_choice_of, strategy_of
-from learner.pools.selectors import next_strategy, pending_projection
-from learner.strategies.stopping import StabilizedPredictions
+from learner.pools.selectors import next_strategy
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.rules import adjacency_of
 from privacy.ledger.selectors import as_it_counts
-from privacy.wording import Message, as_message
 
 
 def coming_round(project: Project) -> Round:
@@ -55,8 +52,6 @@ def round_price(project: Project, *, before_upload: bool = False) -> Cost | None
         return None
     adjacency = adjacency_of(project.pool_account)
     whole = next_round_event(project, before_upload=before_upload).cost(adjacency=adjacency)
-    for pending in pending_projection(project):
-        whole = whole.plus(pending.cost(adjacency=adjacency))
     return as_it_counts(project.pool_account, whole)
 
 
@@ -74,53 +69,3 @@ def round_series(project: Project) -> Literal["opened", "continued"]:
     last = rounds.exclude(children__kind=EntryKind.VOID).order_by("-sequence").first()
     whole = last is not None and last.children.filter(kind=EntryKind.COMMIT).exists()
     return "continued" if whole else "opened"
-
-
-PERCENT = 100
-
-
-@dataclass(frozen=True, slots=True)
-class MoreAnswers:
-    sentence: Message
-    stop: bool | None
-    may_pause: bool
-
-
-def more_answers(project: Project, newest: ModelRelease | None) -> MoreAnswers | None:
-    """Return what the newest version says of further answers; None where that is not known or not free to look at."""
-    if newest is None or project.arrival == Arrival.STREAM or not answers.learns_from_questions(project):
-        return None
-    may_pause = project.state == ProjectState.ACTIVE
-    advice = advice_of(newest)
-    if advice is None:
-        needed = StabilizedPredictions().comparisons + 1
-        return MoreAnswers(
-            as_message("Needs {versions} comparable versions.", versions=needed),
-            None,
-            may_pause,
-        )
-    return MoreAnswers(stopping_sentence(advice, newest), advice.stop, may_pause)
-
-
-def advice_of(release: ModelRelease) -> StoppingAdvice | None:
-    """Return what a version says of further answers, None where it could not be compared."""
-    return getattr(release, "stopping_advice", None)
-
-
-def stopping_sentence(advice: StoppingAdvice, release: ModelRelease) -> Message:
-    if advice.stop:
-        return as_message(
-            "More answers no longer help: the last {models} versions agree (Cohen's "
-            "kappa {agreement:.3f} of {threshold:.3g}).",
-            models=advice.models_compared,
-            agreement=advice.agreement,
-            threshold=advice.threshold,
-        )
-    return as_message(
-        "Still improving, by at most about {moved:.1f} points in version {version} "
-        "(Cohen's kappa {agreement:.3f} of {threshold:.3g}).",
-        moved=PERCENT * advice.moved,
-        version=release.version,
-        agreement=advice.agreement,
-        threshold=advice.threshold,
-    )

@@ -9,7 +9,6 @@ from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from annotation.choices.rules import no_start_before
 from annotation.choices.selections import asks_in_secret
 from annotation.errors import refuse_broken
 from annotation.models import (
@@ -144,8 +143,6 @@ def pool_datasets(project: Project) -> QuerySet[Dataset]:
 
 def start_datasets(project: Project) -> QuerySet[Dataset]:
     """Return the public uploads with labels that may start the first model, oldest first."""
-    if no_start_before(project.settings):
-        return Dataset.objects.none()
     ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_START, state=DatasetState.READY)
     return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
 

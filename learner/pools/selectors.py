@@ -11,14 +11,13 @@ from annotation import selectors as annotation_selectors
 from annotation.budget.presenters import start_account
 from annotation.models import Consensus, Dataset, Project, Query, QueryState, Role, Selection, WorkState
 from annotation.selectors import Person
-from learner.models import ChannelMove, FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
+from learner.models import ChannelMove, ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
 from learner.pools import answers, records
 from learner.pools import stream_answers as stream_selectors
 from learner.pools.configuration import (
     charged_event,
     estimator_of,
     featurizer_of,
-    finding_of,
     release_estimator_of,
     secret_sample_of,
     strategy_of,
@@ -53,7 +52,7 @@ def guarantee_accounts(project: Project) -> list[BudgetAccount]:
 
 
 def releases_of(project: Project) -> QuerySet[ModelRelease]:
-    related = ("project", "entry", "endorsement", "stopping_advice", "training_run__project", "training_run__block")
+    related = ("project", "entry", "endorsement", "training_run__project", "training_run__block")
     found = ModelRelease.objects.filter(project=project).select_related(*related)
     return found.prefetch_related("evaluations__dataset").order_by("-version")
 
@@ -241,12 +240,6 @@ def question_counts(project: Project) -> QuestionCounts:
     return QuestionCounts(**asked, **answered, asked_again=asked_again, done_before=done_before)
 
 
-def pending_projection(project: Project) -> list[Event]:
-    """Return the event of finding the project's features, until they are found: whatever comes first needs them."""
-    finding = finding_of(project)
-    return [] if finding is None or FeatureProjection.objects.filter(project=project).exists() else [finding.event]
-
-
 def training_account(project: Project) -> BudgetAccount:
     """Return the account that pays for training: in a crowd project the labellers', else the pool's."""
     return project.labels_account or project.pool_account
@@ -262,20 +255,10 @@ def training_event(project: Project) -> Event:
     return charged_event(project, estimator.event_for(featurizer.dimension))
 
 
-def model_events(project: Project) -> list[Event]:
-    """Return the events of the project's next model that the account of its training pays for."""
-    events = [training_event(project)]
-    return events if project.labels_account is not None else [*events, *pending_projection(project)]
-
-
 def training_price(project: Project) -> Cost:
-    """Return what the next training is charged, and what has to be found for it first."""
+    """Return what the next training is charged."""
     account = training_account(project)
-    adjacency = adjacency_of(account)
-    whole = training_event(project).cost(adjacency=adjacency)
-    for event in pending_projection(project):
-        whole = whole.plus(event.cost(adjacency=adjacency))
-    return as_it_counts(account, whole)
+    return as_it_counts(account, training_event(project).cost(adjacency=adjacency_of(account)))
 
 
 def _next_secret_event(project: Project) -> Event:

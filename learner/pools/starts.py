@@ -107,7 +107,7 @@ def _train(dataset: Dataset) -> WarmStart:
         key=uuid5(NAMESPACE_URL, f"dpal:start:{dataset.pk}:{attempt}"),
         subject=SUBJECT,
     )
-    featurizer = features.ready_featurizer(dataset.project)
+    featurizer = featurizer_of(dataset.project)
     weights = _fit(dataset, featurizer).to_json()
     fault_point("start_fitted")
     digest = hashlib.sha256(json.dumps(weights, sort_keys=True).encode()).hexdigest()

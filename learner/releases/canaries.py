@@ -28,7 +28,7 @@ from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.composition import gaussian_delta, gaussian_epsilon
 from privacy.accounting.event import Event
-from privacy.accounting.events import GaussianObjectiveEvent, ObjectivePerturbationEvent
+from privacy.accounting.events import ObjectivePerturbationEvent
 from privacy.accounting.steps import CenteredStepsEvent
 from privacy.accounting.sums import PARTS, SumsEvent
 from privacy.accounting.training import records_moved
@@ -116,10 +116,7 @@ def stage_for(estimator: LinearEstimator) -> CanaryStage:
 def convex_stage(estimator: PrivateLogisticRegression) -> CanaryStage:
     """Put rows far on the wrong side of a public prior; in one column, where Gamma-norm noise is Laplace noise."""
     event = _copy(estimator).event_for(1)
-    gaussian = isinstance(event, GaussianObjectiveEvent)
-    if isinstance(event, GaussianObjectiveEvent):
-        one, scale = event.gradient_bound / event.sigma, event.sigma / event.total_regularization
-    elif isinstance(event, ObjectivePerturbationEvent):
+    if isinstance(event, ObjectivePerturbationEvent):
         # The tilt's part alone: where the loss is straight there is no change of variables.
         one = event.epsilon_prime / records_moved(event.adjacency)
         scale = event.tilt_scale / event.total_regularization
@@ -135,7 +132,7 @@ def convex_stage(estimator: PrivateLogisticRegression) -> CanaryStage:
     def output(present: bool) -> float:
         return float(copy.fit(np.full((records, 1), length * present), labels).coef_[0, 0])
 
-    return CanaryStage(output, one * records * length / bound, bound / (records * length), gaussian, event.cost().delta)
+    return CanaryStage(output, one * records * length / bound, bound / (records * length))
 
 
 @stage_for.register

@@ -9,7 +9,7 @@ from ninja import Field
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Moment, SaidOut, as_code
 from learner.models import ModelRelease, ReleaseState
-from learner.pools import prices, selectors
+from learner.pools import selectors
 from learner.pools.records import TrainedOn
 from learner.releases import selectors as release_selectors
 from learner.releases import storage
@@ -54,21 +54,6 @@ class LineageOut(Answer, reads=Reads.SETTINGS):
     hash: Annotated[str, Reads.LEDGER]
 
 
-class StoppingOut(Answer, reads=Reads.MEASURED):
-    """Advice whether more answers help, from this version and those before on what passed the gate. They no longer
-    do (`stop`) once `agreement`, the smallest Cohen's kappa between neighbours among the `models_compared`, reaches
-    `threshold`. To the share `moved` of all that was said, this version gives another class than the one before.
-    """
-
-    stop: bool
-    agreement: float
-    threshold: float
-    moved: float
-    models_compared: int
-    said: str
-    said_as_code: SaidOut | None
-
-
 class ModelOut(Answer, reads=Reads.SETTINGS):
     """A released model, or a candidate that waits for the release gate; `guarantee` holds each account's limit and what
     was spent of it at the release. `checks` says what the gate found, `held_back` why it offers no files.
@@ -76,8 +61,6 @@ class ModelOut(Answer, reads=Reads.SETTINGS):
     `beaten_by` names what costs nothing and is right as often on public examples: `constant` is always giving the
     likeliest answer, `version_0` the words about the classes alone. Such a version is `latest` only with a manager's
     word, which is `endorsement` then.
-
-    `stopping` says whether more answers still help, null where versions were too few or were paid for one by one.
 
     Version 0 was not trained: its `estimator` says what it is made of, and its guarantee is a limit of nothing.
 
@@ -96,7 +79,6 @@ class ModelOut(Answer, reads=Reads.SETTINGS):
     held_back_as_code: Annotated[SaidOut | None, Reads.MEASURED] = None
     beaten_by: Annotated[str, Reads.MEASURED]
     endorsement: Annotated[str, Reads.LEDGER]
-    stopping: Annotated[StoppingOut | None, Reads.MEASURED]
     released_at: Annotated[Moment | None, Reads.LEDGER]
     estimator: str
     questions_asked: int | None
@@ -108,7 +90,6 @@ class ModelOut(Answer, reads=Reads.SETTINGS):
     configuration: dict[str, Any]
     environment: dict[str, str]
     public_key: str
-    model_signing_key: str
     evaluations: list[EvaluationOut]
     held_out: Annotated[EntityF1Out | None, Reads.RELEASED] = None
     files: list[FileOut]
@@ -129,7 +110,6 @@ def model_out(
         "held_back_as_code": as_code(release.held_back),
         "beaten_by": selectors.beaten_by(release),
         "endorsement": release.endorsement.reason if hasattr(release, "endorsement") else "",
-        "stopping": _stopping(release),
         "released_at": release.released_at,
         "estimator": release.estimator,
         "questions_asked": used.questions,
@@ -140,7 +120,7 @@ def model_out(
         "guarantee": release.guarantee,
         "configuration": release_selectors.shown_configuration(release),
         "environment": release.environment,
-        **_keys(),
+        "public_key": storage.signer().public_key,
         "evaluations": [
             evaluation_out(evaluation, estimate, may_plan=may_plan) for evaluation in release.evaluations.all()
         ],
@@ -164,7 +144,6 @@ def described_out(described: DescribedRelease, *, may_plan: bool) -> dict[str, A
         "held_back": "",
         "beaten_by": "",
         "endorsement": "",
-        "stopping": None,
         "released_at": described.created_at,
         "estimator": MARK,
         "questions_asked": 0,
@@ -175,16 +154,11 @@ def described_out(described: DescribedRelease, *, may_plan: bool) -> dict[str, A
         "guarantee": promise["accounts"],
         "configuration": settings_outside(configuration_of(project)),
         "environment": environment(),
-        **_keys(),
+        "public_key": storage.signer().public_key,
         "evaluations": [score_out(score, may_plan=may_plan) for score in described.scores],
         "files": _files(project.slug, str(VERSION), described.digests),
         "lineage": [],
     }
-
-
-def _keys() -> dict[str, str]:
-    signer = storage.signer()
-    return {"public_key": signer.public_key, "model_signing_key": signer.models.public_key}
 
 
 def _files(slug: str, version: str, digests: Mapping[str, str]) -> list[dict[str, str]]:
@@ -199,12 +173,3 @@ def _held_out(release: ModelRelease) -> dict[str, Any] | None:
         return None
     found = held_out_score(release.span_counts)
     return {"spans": found.spans, "value": found.f1, "low": found.low, "high": found.high}
-
-
-def _stopping(release: ModelRelease) -> dict[str, Any] | None:
-    advice = prices.advice_of(release)
-    if advice is None:
-        return None
-    said = prices.stopping_sentence(advice, release)
-    numbers = ("stop", "agreement", "threshold", "moved", "models_compared")
-    return {name: getattr(advice, name) for name in numbers} | {"said": said, "said_as_code": as_code(said)}

@@ -1,6 +1,6 @@
 """Releases as pages and programs read them."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -70,8 +70,8 @@ def shown_configuration(release: ModelRelease) -> dict[str, Any]:
     return settings_outside(release.configuration)
 
 
-def release_facts(projects: Iterable[Project]) -> list[tuple[object, ...]]:
-    found = ModelRelease.objects.filter(project__in=list(projects)).order_by("project", "version")
+def release_facts(project: Project) -> list[tuple[object, ...]]:
+    found = ModelRelease.objects.filter(project=project).order_by("version")
     return list(found.annotate(measured=Count("evaluations")).values_list("version", "state", "held_back", "measured"))
 
 

@@ -84,7 +84,6 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "environment": sorted(found.environment.items()),
         "public_key": signer.public_key,
         "key_id": signer_key_id(signer.public_key),
-        "model_signing_key": signer.models.public_key,
         "may_manage": managing,
         "beaten_by": selectors.beaten_by(found),
         "thresholds": release_selectors.abstaining_of(found),

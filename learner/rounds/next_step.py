@@ -28,10 +28,10 @@ from learner.pools.prices import next_round_event
 from learner.pools.selectors import (
     QuestionCounts,
     guarantee_accounts,
-    model_events,
     next_strategy,
     question_counts,
     training_account,
+    training_event,
     training_price,
 )
 from learner.rounds import failures
@@ -342,7 +342,7 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     stopped = failures.stopping_words(project, Round if step == Step.ASK else TrainingRun)
     if stopped:
         return ProjectStatus(Step.STUCK, stopped)
-    events = model_events(project)
+    events = [training_event(project)]
     paying = training_account(project)
     if step == Step.ASK and project.oracle == Oracle.TRUSTED:
         events.append(next_round_event(project))

@@ -254,7 +254,6 @@ def _inputs_digest(project: Project) -> str:
         selectors.question_counts(project),
         questions_left(project),
         selectors.round_facts(project),
-        len(selectors.pending_projection(project)),
         list(TrainingRun.objects.filter(project=project).order_by("version").values_list("version", "state", "block")),
         list(ModelRelease.objects.filter(project=project).order_by("version").values_list("version", "state")),
         PlanSimulation.objects.aggregate(

@@ -14,7 +14,7 @@ from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, Query
 from learner.estimators.randomized_answers import FREE_TRAINING
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.pools import records, selectors
-from learner.pools.configuration import answers_event_of, finding_of, secret_sample_of, strategy_of
+from learner.pools.configuration import answers_event_of, secret_sample_of, strategy_of
 from learner.pools.prices import round_series
 from learner.pools.selectors import QuestionCounts
 from privacy.accounting.event import Event, event_from_json
@@ -121,13 +121,6 @@ class Start:
         return QuestionCounts(0, 0, 0, 0, 0, 0, 0) if self.anew else selectors.question_counts(self.project)
 
     @property
-    def pending(self) -> list[Event]:
-        finding = finding_of(self.project)
-        if not self.anew:
-            return selectors.pending_projection(self.project)
-        return [] if finding is None else [finding.event]
-
-    @property
     def releases_left(self) -> int | None:
         most = self.project.maximum_releases
         if most is None or self.anew:
@@ -184,8 +177,6 @@ def plan_forecast(
     if planned is not None and planned <= 0:
         return PlanForecast(rounds=0, releases=0, end=End.PLAN, next_round=None, next_training=None)
     purse = Purse(selectors.training_account(project), whole=anew)
-    for event in start.pending:
-        purse.pay(event)
     done: list[PlannedStage] = []
     end = End.BLOCKS if start.has_blocks else End.POOL
     following: list[PlannedStage] = []

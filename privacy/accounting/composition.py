@@ -127,15 +127,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return high
 
 
-def gdp_total(mus: Iterable[float]) -> float:
-    r"""Return the ratio :math:`\sqrt{\sum \mu_i^2}` of Gaussian mechanisms run one after the other."""
-    squares = []
-    for mu in mus:
-        checks.not_negative("mu", mu)
-        squares.append(mu * mu)
-    return math.sqrt(math.fsum(squares))
-
-
 class Priced(Protocol):
     """Anything with a cost; `gaussian_mu` is the sensitivity-to-noise ratio where the noise is Gaussian."""
 

@@ -32,10 +32,9 @@ from privacy.accounting.selection import (
 from privacy.accounting.series import SecretBlockEvent, SecretSeriesEvent
 from privacy.accounting.shares import ClassCountsEvent
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent, SpanStepsEvent
-from privacy.accounting.sums import RunningSumsEvent, SecondMomentsEvent, SumsEvent
+from privacy.accounting.sums import RunningSumsEvent, SumsEvent
 from privacy.accounting.training import (
     GaussianEvent,
-    GaussianObjectiveEvent,
     MinibatchSgdEvent,
     ObjectivePerturbationEvent,
     OutputPerturbationEvent,
@@ -85,7 +84,6 @@ __all__ = [
     "GateOfSnapshotEvent",
     "GateWindowEvent",
     "GaussianEvent",
-    "GaussianObjectiveEvent",
     "GradientStepsEvent",
     "KAnonymityGateEvent",
     "LabelTrainingEvent",
@@ -102,7 +100,6 @@ __all__ = [
     "RandomizedAnswersEvent",
     "RunningSumsEvent",
     "ScreenRoundEvent",
-    "SecondMomentsEvent",
     "SecretBlockEvent",
     "SecretChoiceEvent",
     "SecretSampleEvent",

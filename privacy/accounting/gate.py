@@ -409,11 +409,6 @@ class PlannedGate:
     sampling_rate: float
     epsilon: float
 
-    @property
-    def records_needed(self) -> float:
-        """`k / sampling_rate`: what a planner minimises, since only frequent enough texts come out."""
-        return self.k / self.sampling_rate
-
 
 def frontier(
     epsilon: float, delta: float, *, texts_per_contributor: int = 1, rates: Sequence[float] = RATES

@@ -195,40 +195,6 @@ def _floor(rates: Sequence[float], epsilons: Sequence[float]) -> float:
     return 1 + math.fsum(rate * math.expm1(-epsilon) for rate, epsilon in zip(rates, epsilons, strict=True))
 
 
-def series_event(
-    epsilon: float, delta: float, rates: Sequence[float], shares: Sequence[float] | None = None
-) -> SecretSeriesEvent:
-    r"""Return the series that costs at most (epsilon, delta) under null, divided over its blocks.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Of the whole series, epsilon > 0, 0 <= delta < 1.
-    rates : sequence of float
-        Of the blocks, each in (0, 1], at most 1 together.
-    shares : sequence of float, optional
-        Parts of :math:`e^\varepsilon - 1` that the blocks get, > 0, scaled to add up to 1; even without.
-    """
-    checks.positive("epsilon", epsilon)
-    parts = [1.0] * len(rates) if shares is None else list(shares)
-    if len(parts) != len(rates) or not all(part > 0 for part in parts):
-        raise ValueError("shares must be > 0, one of each block")
-    whole = math.fsum(parts)
-    kept = 1 - 2.0**-40
-    epsilons = tuple(
-        inner_epsilon(epsilon, rate * whole / part / kept) for part, rate in zip(parts, rates, strict=True)
-    )
-    # Both bounds on delta grow in proportion to the blocks' own.
-    deltas = tuple(delta * part / whole / rate for part, rate in zip(parts, rates, strict=True))
-    if any(found >= 1 for found in deltas):
-        raise ValueError(f"delta must lie in [0, 1), got {max(deltas)}")
-    event = SecretSeriesEvent(tuple(map(float, rates)), epsilons, deltas)
-    if delta == 0:
-        return event
-    scale = min(1.0, delta / event.cost().delta) * (1 - 2.0**-40)
-    return SecretSeriesEvent(event.rates, epsilons, tuple(found * scale for found in deltas))
-
-
 def even_training(
     epsilon: float, delta: float, rates: Sequence[float], *, releases: int, as_series: bool = True
 ) -> tuple[float, float]:

@@ -7,11 +7,10 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar, Literal, Self
 
 from privacy.accounting import checks
-from privacy.accounting.composition import gaussian_delta, gaussian_epsilon
+from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
 from privacy.accounting.event import NOISE_WORDS, Event, EventWords, counted_words
 from privacy.accounting.screens import hidden_selection_delta, hidden_selection_epsilon, rate_after_release
@@ -24,7 +23,6 @@ Jacobian = Literal["published", "rank_one"]
 
 # Calibrations stay below the target by more than `units.outward` adds when the event is priced again.
 _SLACK = 1 - 2.0**-45
-_DELTA_SLACK = 1 - 1e-9
 
 
 def records_moved(adjacency: Adjacency) -> int:
@@ -90,33 +88,6 @@ def erm_sensitivity(
     if form == "mean" and adjacency == "add_remove":
         raise no_proof("the mean-form minimiser", adjacency, "n must be public; use the sum form")
     return records_moved(adjacency) * gradient_bound / total + solver_slack(gradient_tolerance, regularization)
-
-
-def logistic_gradient_bound(regularization: float, norm_bound: float = 1.0) -> float:
-    r"""Return the tight gradient bound of logistic loss at the mean-form minimiser.
-
-    The minimiser has norm at most :math:`G/\lambda`, margins are therefore at least :math:`-MG/\lambda`, and the
-    slope of the loss there is below one: `G` is the solution of :math:`G = M / (1 + e^{-MG/\lambda})`.
-
-    Parameters
-    ----------
-    regularization : float
-        :math:`\lambda` of the mean form, > 0.
-    norm_bound : float
-        Bound `M` on the norm of a record, > 0.
-
-    Returns
-    -------
-    float
-        A bound between M/2 and M; only for output perturbation, whose proof looks at gradients at exact minimisers.
-    """
-    checks.positive("regularization", regularization)
-    checks.positive("norm_bound", norm_bound)
-    bound = norm_bound
-    # The iteration falls monotonically from M, so stopping early leaves a valid, slightly larger bound.
-    for _step in range(200):
-        bound = min(bound, norm_bound / (1 + math.exp(-min(700.0, norm_bound * bound / regularization))))
-    return min(norm_bound, bound * (1 + 1e-15))
 
 
 def solver_slack(gradient_tolerance: float, regularization: float) -> float:
@@ -213,95 +184,6 @@ def gamma_norm_scale(epsilon_prime: float, gradient_bound: float, adjacency: Adj
     checks.positive("epsilon_prime", epsilon_prime)
     checks.positive("gradient_bound", gradient_bound)
     return records_moved(adjacency) * gradient_bound / epsilon_prime
-
-
-def gaussian_objective_delta(
-    epsilon: float,
-    sigma: float,
-    regularization: float,
-    *,
-    gradient_bound: float = 1.0,
-    curvature: float = 0.25,
-    norm_bound: float = 1.0,
-) -> float:
-    r"""Return the delta, under `null`, of objective perturbation with Gaussian noise.
-
-    Parameters
-    ----------
-    epsilon : float
-        Total loss at which delta is evaluated, >= 0.
-    sigma : float
-        Standard deviation of every coordinate of the noise vector in the sum-form objective, > 0.
-    regularization : float
-        Sum-form regularisation, extra included, > 0.
-    gradient_bound, curvature, norm_bound : float
-        `G`, `c` and `M` of a loss that is a monotone function of the margin (logistic, Huber-SVM).
-
-    Returns
-    -------
-    float
-        The Gaussian mechanism's delta at ratio G/sigma and loss ``epsilon - ln(1 + c M^2 / Lambda)``; one where the
-        change of variables alone exceeds `epsilon`.
-
-    Notes
-    -----
-    The gradient of one term is a scalar of fixed sign and size at most G times a direction that does not depend on
-    the noise, so the loss is governed by one Gaussian coordinate.
-
-    References
-    ----------
-    .. [1] Kifer, Smith, Thakurta, "Private convex empirical risk minimization and high-dimensional regression", 2012,
-       Algorithm 1 (a looser constant).
-    """
-    checks.not_negative("epsilon", epsilon)
-    checks.positive("sigma", sigma)
-    checks.positive("gradient_bound", gradient_bound)
-    left = epsilon - curvature_loss(curvature, norm_bound, regularization)
-    return gaussian_delta(gradient_bound / sigma, left) if left >= 0 else 1.0
-
-
-@lru_cache(maxsize=64)
-def gaussian_objective_perturbation(
-    epsilon: float,
-    delta: float,
-    regularization: float,
-    *,
-    gradient_bound: float = 1.0,
-    curvature: float = 0.25,
-    norm_bound: float = 1.0,
-) -> tuple[float, float]:
-    r"""Return the noise and the extra regularisation of objective perturbation with Gaussian noise, under `null`.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        What the exact minimiser may cost, epsilon > 0, 0 < delta < 1; the solver's output noise comes on top.
-    regularization : float
-        Sum-form :math:`\Lambda` > 0.
-    gradient_bound, curvature, norm_bound : float
-        `G`, `c` and `M` of the loss.
-
-    Returns
-    -------
-    (sigma, extra_regularization) : tuple of float
-        The smallest standard deviation, up to rounding, at which `gaussian_objective_delta` is at most `delta`. Where
-        the change of variables alone would use up more than half of `epsilon`, the regularisation is raised until
-        it takes half, as in `objective_perturbation`.
-    """
-    checks.positive("epsilon", epsilon)
-    checks.delta_in_open_interval("delta", delta)
-    extra = 0.0
-    if 2 * curvature_loss(curvature, norm_bound, regularization) > epsilon:
-        raised = curvature * norm_bound**2 / math.expm1(epsilon / 2)
-        extra = max(0.0, raised - regularization) * (1 + 2.0**-40)
-    left = epsilon - curvature_loss(curvature, norm_bound, regularization + extra)
-    low, high = 0.0, 1.0
-    while gaussian_delta(high, left) < delta:
-        low, high = high, 2 * high
-    # The ratio G / sigma; bisection ends on the side whose delta is the smaller.
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if gaussian_delta(middle, left) <= delta * _DELTA_SLACK else (low, middle)
-    return gradient_bound / low, extra
 
 
 VectorNoise = Literal["k_norm", "laplace", "gaussian"]
@@ -494,55 +376,16 @@ class OutputPerturbationEvent(Event):
         return f"output perturbation of {_models(self.n_models)}, {noise}"
 
 
-class TiltedObjectiveEvent(Event):
-    """A minimiser of a randomly tilted objective in sum form, released through a small output noise.
-
-    `gradient_tolerance` is the certified gradient norm at the returned point: an exact solver does not exist, so it is
-    positive. One of `n_models` one-vs-rest models is described; all of them are charged.
-    """
-
-    __slots__ = ()
-    regularization: float
-    extra_regularization: float
-    dimension: int
-    gradient_tolerance: float
-    output_scale: float
-    output_noise: VectorNoise
-    output_grid: float
-    output_delta: float
-    curvature: float
-    norm_bound: float
-    gradient_bound: float
-    n_models: int
-
-    def check_objective(self) -> None:
-        for name in ("regularization", "gradient_tolerance", "curvature", "norm_bound", "gradient_bound"):
-            checks.positive(name, getattr(self, name))
-        checks.not_negative("extra_regularization", self.extra_regularization)
-        checks.at_least("dimension", self.dimension, 1)
-        checks.at_least("n_models", self.n_models, 1)
-        check_vector_noise(self.output_noise, self.output_scale, self.output_grid, self.output_delta)
-
-    @property
-    def total_regularization(self) -> float:
-        return self.regularization + self.extra_regularization
-
-    def output_cost(self) -> Cost:
-        """Return the charge of the output noise of one model, which hides where the solver stopped."""
-        slack = outward(solver_slack(self.gradient_tolerance, self.total_regularization))
-        return vector_noise_cost(
-            self.output_noise, self.output_scale, slack, self.output_grid, self.dimension, self.output_delta
-        )
-
-
 @dataclass(frozen=True, slots=True)
-class ObjectivePerturbationEvent(TiltedObjectiveEvent):
+class ObjectivePerturbationEvent(Event):
     r"""A minimiser of a randomly tilted objective, released through a small output noise.
 
     The objective is in sum form, :math:`\sum_i \ell_i(w) + (\Lambda + \Delta)\lVert w\rVert^2/2 + b \cdot w`, with
     `regularization` :math:`\Lambda`, `extra_regularization` :math:`\Delta` and the norm of `b` Gamma-distributed with
     shape `dimension` and scale ``moved * gradient_bound / epsilon_prime``, where `adjacency` decides `moved`: 1 for
-    null, 2 for replace. `gradient_tolerance` includes the rounding of `b`.
+    null, 2 for replace. `gradient_tolerance` is the certified gradient norm at the returned point, the rounding of `b`
+    included: an exact solver does not exist, so it is positive. One of `n_models` one-vs-rest models is described; all
+    of them are charged.
     """
 
     epsilon_prime: float
@@ -566,7 +409,23 @@ class ObjectivePerturbationEvent(TiltedObjectiveEvent):
     def __post_init__(self) -> None:
         checks.positive("epsilon_prime", self.epsilon_prime)
         checks.one_of("adjacency", self.adjacency, ("null", "replace"))
-        self.check_objective()
+        for name in ("regularization", "gradient_tolerance", "curvature", "norm_bound", "gradient_bound"):
+            checks.positive(name, getattr(self, name))
+        checks.not_negative("extra_regularization", self.extra_regularization)
+        checks.at_least("dimension", self.dimension, 1)
+        checks.at_least("n_models", self.n_models, 1)
+        check_vector_noise(self.output_noise, self.output_scale, self.output_grid, self.output_delta)
+
+    @property
+    def total_regularization(self) -> float:
+        return self.regularization + self.extra_regularization
+
+    def output_cost(self) -> Cost:
+        """Return the charge of the output noise of one model, which hides where the solver stopped."""
+        slack = outward(solver_slack(self.gradient_tolerance, self.total_regularization))
+        return vector_noise_cost(
+            self.output_noise, self.output_scale, slack, self.output_grid, self.dimension, self.output_delta
+        )
 
     @property
     def tilt_scale(self) -> float:
@@ -633,64 +492,3 @@ class SecretSampleEvent(Event):
 
     def summary(self) -> str:
         return f"on a secret {self.rate:.4g} sample: {self.inner.summary()}"
-
-
-# The mechanism's curve is accurate to 1e-11; the charge covers it.
-_DELTA_MARGIN = 1e-10
-
-
-@dataclass(frozen=True, slots=True)
-class GaussianObjectiveEvent(TiltedObjectiveEvent):
-    r"""A minimiser of an objective with a normally distributed tilt, released through a small output noise.
-
-    The objective is that of `ObjectivePerturbationEvent`, with every coordinate of the tilt of standard deviation
-    `sigma`. `epsilon` is the loss of the exact minimiser at which its delta is evaluated, change of variables
-    included; the output noise comes on top.
-    """
-
-    epsilon: float
-    sigma: float
-    regularization: float
-    extra_regularization: float
-    dimension: int
-    gradient_tolerance: float
-    output_scale: float
-    output_noise: VectorNoise = "laplace"
-    output_grid: float = 0.0
-    curvature: float = 0.25
-    norm_bound: float = 1.0
-    gradient_bound: float = 1.0
-    n_models: int = 1
-    output_delta: ClassVar[float] = 0.0  # type: ignore[misc]  # no field: its output noise has no delta
-    kind: ClassVar[str] = "gaussian_objective_perturbation"
-    words: ClassVar[EventWords] = EventWords(
-        _("objective perturbation, Gaussian"), _("minimum of an objective with Gaussian tilt")
-    )
-    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
-
-    def __post_init__(self) -> None:
-        checks.positive("epsilon", self.epsilon)
-        checks.positive("sigma", self.sigma)
-        checks.one_of("output_noise", self.output_noise, ("k_norm", "laplace"))
-        self.check_objective()
-
-    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return the tilt with the change of variables, and the output noise, for all models."""
-        require_slot(self, adjacency)
-        delta = gaussian_objective_delta(
-            self.epsilon,
-            self.sigma,
-            self.total_regularization,
-            gradient_bound=self.gradient_bound,
-            curvature=self.curvature,
-            norm_bound=self.norm_bound,
-        )
-        tilt = Cost(outward(self.epsilon), min(1.0, delta * (1 + _DELTA_MARGIN)))
-        # Of replacement only that it is two steps is known: a shift and a curvature of both signs have no bound here.
-        total = tilt.plus(self.output_cost()).times(self.n_models)
-        return total.of_two_steps() if adjacency == "replace" else total
-
-    def summary(self) -> str:
-        weights = counted_words(self.dimension, "weight")
-        noise = f"Gaussian noise of sigma {self.sigma:.4g}"
-        return f"objective perturbation of {_models(self.n_models)} over {weights} with {noise}"

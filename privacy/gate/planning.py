@@ -1,8 +1,8 @@
-"""Plans of gates: the choice of k and sampling rate, both gates side by side, one line of advice."""
+"""Plans of gates: what each kind lets out at a price, of a survey or of public numbers."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
@@ -10,16 +10,12 @@ from numpy.typing import NDArray
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Unit
-from privacy.accounting.gate import gate_delta
 from privacy.gate.counting import CountingGate
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.survey import Frequencies
 
 # What is planned from numbers alone; a new mechanism joins by one line.
 GATES: Final[tuple[type[CountingGate], ...]] = (KAnonymityGate, ThresholdGate)
-PAPER_EPSILONS: Final = (0.25, 0.5, 0.75, 1.0)
-PAPER_RATES: Final = (0.1, 0.3, 0.6, 0.9)
-PAPER_KS: Final = (20, 100, 200, 500)
 SHOWN_KS: Final = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 Gate = TypeVar("Gate", bound=CountingGate)
@@ -42,39 +38,6 @@ class SaidAtLeast:
     texts: float
     text_share: float
     contribution_share: float
-
-
-@dataclass(frozen=True, slots=True)
-class PaperCell:
-    """One setting of the source's table, its delta by both accountings; `published` is None where nothing is proven."""
-
-    k: int
-    sampling_rate: float
-    epsilon: float
-    exact: float
-    published: float | None
-
-
-def paper_table() -> list[PaperCell]:
-    """Return the source's grid with the delta that is charged and the one its tail bound gives.
-
-    References
-    ----------
-    .. [1] Feyisetan et al., "Privacy-preserving active learning on sensitive data for user intent classification",
-       2019, Table 1.
-    """
-    cells = []
-    ks = list(PAPER_KS)
-    for rate in PAPER_RATES:
-        for epsilon in PAPER_EPSILONS:
-            exact = np.atleast_1d(gate_delta(ks, rate, epsilon))
-            proven = epsilon >= -math.log1p(-rate)
-            published = np.atleast_1d(gate_delta(ks, rate, epsilon, "li2012")) if proven else [None] * len(ks)
-            cells += [
-                PaperCell(k, rate, epsilon, float(ours), None if theirs is None else float(theirs))
-                for k, ours, theirs in zip(ks, exact, published, strict=True)
-            ]
-    return cells
 
 
 def passing(frequencies: Frequencies, gate: CountingGate) -> Passing:
@@ -107,48 +70,17 @@ def said_at_least(frequencies: Frequencies, ks: Sequence[int] = SHOWN_KS) -> lis
     return found
 
 
-def best_of_kind(
-    kind: type[Gate],
-    frequencies: Frequencies,
-    epsilon: float,
-    delta: float,
-    gate_unit: Unit,
-    texts_per_contributor: int | None,
-) -> Gate:
-    """Return the gate of a kind that lets out most contributions at a price; one of `GATES` has some at any."""
-    offered = kind.at_price(epsilon, delta, gate_unit, texts_per_contributor)
-    return max(offered, key=lambda gate: passing(frequencies, gate).contribution_share)
-
-
 def best_gates(
     frequencies: Frequencies, epsilon: float, delta: float, gate_unit: Unit, texts_per_contributor: int | None
 ) -> list[CountingGate]:
     """Return of every kind the gate that lets out most contributions."""
-    return [best_of_kind(kind, frequencies, epsilon, delta, gate_unit, texts_per_contributor) for kind in GATES]
-
-
-def recommendation(sampled: Passing, gate: KAnonymityGate, threshold: Passing) -> str:
-    needed = math.ceil(gate.k / gate.exact_sampling_rate)
-    if max(sampled.texts, threshold.texts) < 1:
-        return (
-            f"Nothing would pass: a text would have to be said about {needed} times. Raise the normaliser level, "
-            "collect more records, or spend more epsilon."
-        )
-    choice = f"k = {gate.k} on a {gate.exact_sampling_rate:.2f} sample"
-    if threshold.texts > sampled.texts:
-        choice = "the threshold gate"
-    better, other = (threshold, sampled) if threshold.texts > sampled.texts else (sampled, threshold)
-    return (
-        f"Take {choice}: about {better.texts:,.0f} texts with {better.contribution_share:.0%} of the contributions "
-        f"would pass, against {other.texts:,.0f} by the other gate at the same cost."
-    )
+    offered = (kind.at_price(epsilon, delta, gate_unit, texts_per_contributor) for kind in GATES)
+    return [max(gates, key=lambda gate: passing(frequencies, gate).contribution_share) for gates in offered]
 
 
 # Ranks beyond these are grouped: so many texts are said once or twice that one number stands for a range of ranks.
 EXACT_RANKS: Final = 4096
 LONGEST_WINDOW: Final = 10_000.0
-# Texts of one contributor that a gate may count.
-CAPS: Final = (1, 2, 3, 5, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,38 +188,6 @@ def plan_source(
         return max(passing(longer, gate).texts for gate in gates) >= wanted
 
     return SourcePlan(tuple((gate, passing(frequencies, gate)) for gate in gates), window=_shortest(passes))
-
-
-@dataclass(frozen=True, slots=True)
-class CapPlan:
-    """A cap on the texts of one contributor, the gate at the price with it, and what passes that on average."""
-
-    texts_per_contributor: int
-    gate: CountingGate
-    passing: Passing
-
-
-def plan_caps(
-    source: PublicSource, *, people: int, epsilon: float, delta: float, caps: Sequence[int] = CAPS
-) -> list[CapPlan]:
-    """Say for each cap what the best gate lets out of a source of so many people, the cap that lets out most first.
-
-    A person with more texts than the cap keeps a random part of them, so every text loses that share of its people; a
-    higher cap keeps more and makes each text dearer. Everybody is taken to give the same number. `source` counts
-    (contributor, text) pairs; `epsilon` and `delta` are of one contributor with all their texts.
-    """
-    checks.at_least("people", people, 1)
-    checks.at_least("records", source.records, people)
-    everything = source.frequencies()
-    found = []
-    for cap in caps:
-        share = min(1.0, cap * people / source.records)
-        counts = np.floor(everything.counts * share).astype(np.int64)
-        kept = replace(everything, counts=counts, mean_weight=1 / math.sqrt(min(cap, source.records / people)))
-        gates = best_gates(kept, epsilon, delta, "contributor", cap)
-        plans = [CapPlan(cap, gate, passing(kept, gate)) for gate in gates]
-        found.append(max(plans, key=lambda plan: plan.passing.texts))
-    return sorted(found, key=lambda plan: (-plan.passing.texts, plan.texts_per_contributor))
 
 
 def _shortest(passes: Callable[[float], bool]) -> float:

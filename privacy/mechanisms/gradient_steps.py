@@ -7,8 +7,8 @@ from scipy.special import softmax
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.second_moments import shortened_rows
 from privacy.mechanisms.session import Measurement, Queries, rounded
+from privacy.mechanisms.shortening import shortened_rows
 from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
 
 # Weights become multiples of 2**-16 below 2**10: their products with rows add up exactly for up to 2**13 columns.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from privacy.accounting.pick import PickedFitEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.second_moments import shortened_rows
 from privacy.mechanisms.session import Measurement, Queries
+from privacy.mechanisms.shortening import shortened_rows
 from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
 from privacy.mechanisms.top_c import select_top_c
 

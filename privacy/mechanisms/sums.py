@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from privacy.accounting.sums import SumsEvent
 from privacy.mechanisms.discrete import LARGEST_COUNT, DiscreteGaussian
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.second_moments import shortened_rows
 from privacy.mechanisms.session import Measurement, Queries, public_seed, rounded
+from privacy.mechanisms.shortening import shortened_rows
 
 # Entries of rows become multiples of 2**-13 of the bound.
 STEPS = 2**13

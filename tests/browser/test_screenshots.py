@@ -3,7 +3,7 @@
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,8 +13,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from PIL import Image
 
-from annotation.choices.planned_settings import planned_settings
-from annotation.choices.presets import PRESETS
 from annotation.data.services import drafts
 from annotation.models import Membership, Role
 from annotation.projects.services import opening
@@ -133,15 +131,6 @@ def keep(picture: bytes, path: Path) -> int:
     return path.stat().st_size
 
 
-def by_chance() -> dict[str, Any]:
-    preset = PRESETS["pool-experts"]
-    labels = round(POOL * ASKED / BLOCKS)
-    settings: dict[str, Any] = {"selection": "random", "selection_epsilon": 0.0, "selection_rate": None}
-    settings |= {"block_hours": None, "round_size": labels, "labels_per_release": labels}
-    around = {"oracle": preset.oracle, "classes": TOPICS, "maximum_releases": BLOCKS}
-    return settings | planned_settings({**preset.defaults, **around, **settings})
-
-
 def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     folder = Path(os.environ.get("DPAL_SCREENSHOTS") or tmp_path)
     manager = make_user("ada")
@@ -149,17 +138,13 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     task = {"question": QUESTION, "classes": TOPICS, "data_kind": "text", "preset": "pool-experts", "owner": manager}
     task |= {"class_descriptions": DESCRIPTIONS}
     project = opening.create_project(name="Bank messages", **task)
-    # As many labels chosen by chance in the open, and the same limit.
-    companion = opening.create_project(name="Bank messages, random choice", **task, **by_chance())
     pool = bank_messages(POOL, seed=1)
     tested = {text: topic for text, topic in bank_messages(800, seed=2).items() if text not in pool}
-    for each, person in ((project, "grace"), (companion, "linus")):
-        learning.upload(each, [[f'"{text}"'] for text in pool], ["text"])
-        rows = [[f'"{text}"', TOPICS[topic]] for text, topic in tested.items()]
-        learning.upload(each, rows, ["text", "label"], role="public_test")
-        learning.run_to_release(each, make_user(person), version=BLOCKS, truth=pool.__getitem__)
+    learning.upload(project, [[f'"{text}"'] for text in pool], ["text"])
+    rows = [[f'"{text}"', TOPICS[topic]] for text, topic in tested.items()]
+    learning.upload(project, rows, ["text", "label"], role="public_test")
+    learning.run_to_release(project, make_user("grace"), version=BLOCKS, truth=pool.__getitem__)
     project.refresh_from_db()
-    opening.compare_with(project=project, other=companion)
     # Questions for the label page.
     asking = opening.create_project(name="New bank messages", **task)
     learning.upload(asking, [[f'"{text}"'] for text in bank_messages(200, seed=3)], ["text"])

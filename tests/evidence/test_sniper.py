@@ -31,7 +31,6 @@ from privacy.accounting.steps import gradient_steps_event
 from privacy.accounting.sums import (
     charged_delta,
     running_sums_event,
-    second_moments_event,
     sums_event,
     sums_mu,
 )
@@ -45,7 +44,6 @@ from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import RandomSource, SimulationRandom
 from privacy.mechanisms.running_sums import release_running_sums
 from privacy.mechanisms.screening import coin_probability, flip_two_rate_coins
-from privacy.mechanisms.second_moments import release_second_moments
 from privacy.mechanisms.sums import release_sums
 from privacy.mechanisms.top_c import select_top_c
 
@@ -150,13 +148,6 @@ def running(factor: float) -> Draw:
     return one_by_one(release)
 
 
-def moments(factor: float) -> Draw:
-    told = second_moments_event(1.0, 2, delta=DELTA)
-    event = dataclasses.replace(told, noise_scale=factor * told.noise_scale)
-    upper = np.triu_indices(2)
-    return one_by_one(lambda rows, rng: release_second_moments([rows], event, rng=rng)[upper])
-
-
 def steps(factor: float) -> Draw:
     told = gradient_steps_event(1.0, DELTA, steps=4, residual_bound=0.3, center_share=0.2, **SHAPE)
     event = dataclasses.replace(told, sigma=factor * told.sigma, count_sigma=factor * told.count_sigma)
@@ -211,7 +202,6 @@ TARGETS = {
     "randomised response": Target(responses(1), responses(2), 0, 1, RandomizedAnswersEvent(1.5, 5).cost().epsilon),
     "sums": Target(sums(1.0), sums(0.3), MEMBER, NOBODY, 1.0, DELTA),
     "running sums": Target(running(1.0), running(0.3), MEMBER, NOBODY, 1.0, DELTA, trials=6_000),
-    "second moments": Target(moments(1.0), moments(0.3), ROW, np.zeros((1, 2)), 1.0, DELTA),
     "gradient steps": Target(steps(1.0), steps(0.3), ROW, np.zeros((0, 2)), 1.0, DELTA, trials=6_000),
     "k-anonymity gate": Target(column(sampled), column(counted_in_full), 5, 4, GATE.epsilon, GATE.delta),
     "threshold gate": Target(noisy_counts(1.0), noisy_counts(0.75), 9, 8, 1.0, 0.01, trials=60_000),

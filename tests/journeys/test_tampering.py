@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.exceptions import InvalidSignature
 from django.conf import settings as site_settings
-from model_signing import verifying
 
 from dpal.errors import NotGenuine
 from dpal.manifest import verify_folder
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts.files import verify_release
-from learner.releases.artifacts.model_signature import MODEL_SIGNATURE
 from privacy.ledger.auditor.merkle import leaf_hash, root_of
 from privacy.ledger.auditor.notes import Checkpoint, open_checkpoint, sign_checkpoint
 from privacy.ledger.auditor.statement import SIGNED_BEFORE, StatementRefused, audit_statement, signature_of
@@ -68,14 +65,6 @@ def client_refuses(files: Files) -> bool:
     return _refused(lambda: verify_folder(files.release, public_key=files.key), NotGenuine)
 
 
-def standard_refuses(files: Files) -> bool:
-    def verify() -> None:
-        key = verifying.Config().use_elliptic_key_verifier(public_key=files.model_key)
-        key.verify(files.release, files.release / MODEL_SIGNATURE)
-
-    return _refused(verify, ValueError, OSError, InvalidSignature)
-
-
 def site_refuses(files: Files) -> bool:
     return _refused(lambda: verify_release(files.release, public_key=files.key), ArtifactCorrupt)
 
@@ -87,7 +76,6 @@ OF_STATEMENTS: Mapping[str, Callable[[Files], bool]] = {
 }
 OF_RELEASES: Mapping[str, Callable[[Files], bool]] = {
     "`dpal verify`": client_refuses,
-    "`model_signing verify`": standard_refuses,
     "`verify_release`": site_refuses,
 }
 Tampering = tuple[str, Callable[[Files], None]]
@@ -201,13 +189,6 @@ def of_releases(files: Files) -> list[Tampering]:
     def changed(name: str) -> Callable[[Files], None]:
         def tamper(files: Files) -> None:
             path = files.release / name
-            if name == MODEL_SIGNATURE:
-                # Layout is not signed; what is said is.
-                bundle = json.loads(path.read_text())
-                bundle["dsseEnvelope"]["payload"] = "A" + bundle["dsseEnvelope"]["payload"][1:]
-                bundle["dsseEnvelope"]["signatures"][0]["sig"] = base64.b64encode(b"0" * 70).decode()
-                path.write_text(json.dumps(bundle))
-                return
             content = bytearray(path.read_bytes())
             content[len(content) // 2] ^= 1
             path.write_bytes(content)

@@ -5,7 +5,6 @@ import math
 from django.contrib.auth.models import AbstractBaseUser
 
 from annotation.choices.label_types.learning import training_delta, training_epsilon
-from annotation.choices.rules import no_start_before
 from annotation.errors import InvalidUpload
 from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Project
 from privacy.ledger import populations
@@ -23,8 +22,6 @@ def check_start(project: Project, epsilon: float | None) -> float:
     least = _training_of(project)[0]
     if least is None:
         raise InvalidUpload(in_english("role: this project takes no private start"))
-    if reason := no_start_before(project.settings):
-        raise InvalidUpload(reason)
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
         raise InvalidUpload(
             as_message("start_epsilon: must be a number from {least:g} to {most:g}", least=least, most=MOST_EPSILON)

@@ -1,10 +1,8 @@
-"""Labels as files: CSV, JSON lines, Parquet, Croissant, Label Studio's JSON; read by a cursor as they are sent."""
+"""Labels as files: CSV, JSON lines, Parquet, Label Studio's JSON; read by a cursor as they are sent."""
 
 import csv
-import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -15,14 +13,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 from django.db import connection
-from django.utils import timezone
 
 from annotation.budget.spending import Echo, safe_cell
 from annotation.choices.classes import counts_as
 from annotation.choices.label_types.base import LabelType, NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.spans import MarkSpans
-from annotation.data.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.data.readers.guessing import FIELDS_PREFIX
 from annotation.errors import InvalidChoice
 from annotation.models import DataKind, Dataset, Project
@@ -85,6 +81,8 @@ WHERE query.project_id = %(project)s AND query.state <> 'gold' AND NOT query.emp
 ORDER BY query.id, label.id
 """
 LabelRow = tuple[Any, ...]
+# Each column that whoever brought the records wanted kept is one of the file, under its name behind this.
+METADATA_PREFIX = "metadata."
 
 
 class ExportFormat(StrEnum):
@@ -93,7 +91,6 @@ class ExportFormat(StrEnum):
     JSON_LINES = "jsonl"
     PARQUET = "parquet"
     LABEL_STUDIO = "label_studio"
-    CROISSANT = "croissant"
     # Of spans alone: texts that annotators agree on.
     CONLL = "conll"
     DOCCANO = "doccano"
@@ -116,7 +113,6 @@ FILE_KINDS = {
     ExportFormat.JSON_LINES: FileKind("JSONL", "jsonl", "application/x-ndjson"),
     ExportFormat.PARQUET: FileKind("Parquet", "parquet", "application/vnd.apache.parquet"),
     ExportFormat.LABEL_STUDIO: FileKind("Label Studio", "label-studio.json", "application/json"),
-    ExportFormat.CROISSANT: FileKind("Croissant", "croissant.zip", "application/zip"),
     ExportFormat.CONLL: FileKind("CoNLL", "conll", "text/plain; charset=utf-8"),
     ExportFormat.DOCCANO: FileKind("doccano", "doccano.jsonl", "application/x-ndjson"),
     ExportFormat.PRODIGY: FileKind("Prodigy", "prodigy.jsonl", "application/x-ndjson"),
@@ -148,7 +144,6 @@ def export_labels(
         ExportFormat.JSON_LINES: _json_lines,
         ExportFormat.PARQUET: _parquet,
         ExportFormat.LABEL_STUDIO: _label_studio,
-        ExportFormat.CROISSANT: _croissant,
         **dict.fromkeys(SPANS_ALONE, partial(_spans_alone, name=ExportFormat(format))),
     }
     return pieces[ExportFormat(format)](project, _chunks(project, history=history, count=count))
@@ -304,34 +299,6 @@ def _typed(column: Sequence[Any], field: Any) -> Sequence[Any]:
     if field.type != pa.string():
         return column
     return [json.dumps(one, ensure_ascii=False) if isinstance(one, list) else one for one in column]
-
-
-def _croissant(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
-    sent, digest, size = _Pieces(), hashlib.sha256(), 0
-    moment, table = timezone.now(), _Table(project)
-    stamp = (moment.year, moment.month, moment.day, 0, 0, 0)
-    with zipfile.ZipFile(sent, "w") as archive:
-        with archive.open(zipfile.ZipInfo(LABELS, stamp), "w", force_zip64=True) as member:
-            for piece in _parquet(project, chunks, table):
-                digest.update(piece)
-                size += len(piece)
-                member.write(piece)
-                yield sent.take()
-        document = croissant_description(
-            name=project.name,
-            slug=project.slug,
-            question=project.question,
-            classes=[str(name) for name in project.classes],
-            declared={name: table.schema.field(name).type == pa.float64() for name in table.declared.values()},
-            kept=table.kept,
-            lists=table.lists,
-            made_on=moment.date().isoformat(),
-            sha256=digest.hexdigest(),
-            size=size,
-        )
-        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        archive.writestr(zipfile.ZipInfo(DESCRIPTION, stamp), text)
-    yield sent.take()
 
 
 class _Pieces(io.RawIOBase):

@@ -63,10 +63,7 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
                 AND (settings ->> 'window_denominator' IS NOT NULL) = has_denominator
                 AND policy <> ''
             ELSE settings ->> 'question_kind' <> '' AND settings ->> 'window_length' IS NULL AND policy <> '' END),
-        -- Only what is found in records costs anything, and declares what.
-        ('features_fit_data', settings ->> 'features' <> '' AND (settings ->> 'features_epsilon' IS NOT NULL) = EXISTS (
-            SELECT FROM annotation_knownchoice
-            WHERE kind = 'features' AND name = settings ->> 'features' AND parameters ? 'features_epsilon')),
+        ('features_said', settings ->> 'features' <> ''),
         -- Which estimators are sound, and what they need, `annotation_project_within_proof` says; one there must be.
         ('estimator_fits_oracle', settings ->> 'estimator' <> ''),
         ('release_plan', settings ->> 'labels_per_release' IS NOT NULL),

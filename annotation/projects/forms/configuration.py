@@ -8,24 +8,19 @@ from typing import Any
 
 from django import forms
 from django.utils.text import format_lazy
-from django.utils.translation import gettext
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.label_types.learning import training_epsilon
 from annotation.choices.presets import PRESETS, Preset
 from annotation.choices.rules import field_defaults
-from annotation.choices.selections import selection_choice
 from annotation.choices.services import in_document
 from annotation.errors import InvalidConfiguration
-from annotation.models import Arrival, Project, Selection
+from annotation.models import Arrival, Project
 from annotation.models.configurations import settings_in
 from annotation.projects.forms.drafts import arrival_of, as_sent, draft_form
-from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, ProjectForm, StreamProjectForm
+from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm
 from annotation.projects.services.configuring import limits_of
 from annotation.work.rest import checked
 from dpal.reading.quoting import quoted
-from privacy.accounting.units import nano_spent
-from privacy.ledger.selectors import spending_by_subject
 from privacy.wording import as_message, in_english, joined_messages
 
 # These have pages of their own, with a reason, versions or a log.
@@ -264,38 +259,3 @@ def _typed(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return "\n".join(map(column_line, value) if name == "columns" else value)
     return value
-
-
-def setting_differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
-    one, other = (file_of(project)["settings"] for project in (first, second))
-    classes = form_class_of(first), form_class_of(second)
-    names = [*ProjectForm.base_fields, *(name for each in classes for name in each.known_names())]
-    order = {name: place for place, name in reversed(list(enumerate(names)))}
-    return [
-        (name, one.get(name), other.get(name))
-        for name in sorted(one.keys() | other.keys(), key=lambda name: (order.get(name, len(names)), name))
-        if one.get(name) != other.get(name)
-    ]
-
-
-def can_stand_beside_random(project: Project) -> bool:
-    """Say whether random choice is another way to ask in the project: a stream's records cannot be posted twice."""
-    choice = selection_choice(project.settings)
-    return project.arrival == Arrival.POOL and choice is not None and not choice.by_chance
-
-
-def draft_of_random(project: Project) -> dict[str, Any]:
-    spent = spending_by_subject(project.pool_account)
-    choosing = sum(nano_spent(line.epsilon_nano) for line in spent if line.name.startswith("round:"))
-    releases = sum(line.name.startswith("release:") for line in spent)
-    values = standing_values(project)
-    each = training_epsilon(project.settings)
-    price = {} if each is None else {"training_epsilon": each + (choosing / releases if releases else 0.0)}
-    changes = {
-        "name": gettext("%(name)s, random choice") % {"name": project.name}
-        if len(project.name) < LONGEST_NAME - 30
-        else project.name,
-        "selection": Selection.RANDOM.value,
-        "selection_epsilon": PRESETS[project.preset].defaults.get("selection_epsilon", 0.0),
-    }
-    return values | changes | price

@@ -126,16 +126,6 @@ def arrival_of(preset: Preset) -> str:
     return str(preset.defaults.get("arrival", Arrival.POOL))
 
 
-def preset_of(oracle: str, arrival: str | None, current: Preset) -> Preset | None:
-    """Return the preset with this oracle and arrival (None: any), the current one first."""
-    found = [
-        preset
-        for preset in (current, *PRESETS.values())
-        if preset.oracle == oracle and arrival in (None, arrival_of(preset))
-    ]
-    return found[0] if found else None
-
-
 def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = False) -> ChoosingForm:
     """Return the whole form of a draft, bound, with the default of whatever was not typed."""
     form_class: type[ChoosingForm] = StreamProjectForm if arrival_of(preset) == Arrival.STREAM else PoolProjectForm

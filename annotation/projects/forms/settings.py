@@ -1,7 +1,5 @@
 """Forms and names of a project's settings, its kind and its classes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django import forms
@@ -10,15 +8,13 @@ from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices import form_fields
-from annotation.choices.cards import ChoiceCards
 from annotation.choices.classes import COLOURS, LONGEST_GROUP, FurtherClass, merged_names, unmerged_classes
-from annotation.choices.form_fields import EpsilonField, named_field
+from annotation.choices.form_fields import named_field
 from annotation.choices.plans import QuestionPlan
-from annotation.choices.presets import LONGEST_CLASS, PRESETS, broken_rules
+from annotation.choices.presets import LONGEST_CLASS, PRESETS
 from annotation.data.forms import KINDS
 from annotation.errors import InvalidConfiguration
-from annotation.models import Arrival, DataKind, Oracle, PrivacyUnit, Project
-from annotation.projects.forms.drafts import arrival_of, preset_of
+from annotation.models import DataKind, Project
 from annotation.projects.forms.opening import PoolProjectForm, StreamProjectForm
 from annotation.review.forms import QualityForm
 from annotation.wording import class_name, localized
@@ -72,7 +68,6 @@ WITHOUT_FIELD: Final = {
     "pool_account_id": gettext_lazy("Pool account"),
     "labels_account_id": gettext_lazy("Answers account"),
     "configuration_id": gettext_lazy("Version of the configuration"),
-    "compared_with_id": gettext_lazy("Random choice beside it"),
     "guidelines_version": gettext_lazy("Version of the guidelines"),
     "merged_classes": gettext_lazy("Merged classes"),
     "renamed_classes": gettext_lazy("Renamed classes"),
@@ -93,72 +88,9 @@ def setting_name(setting: str) -> str:
     return str(found or form_fields.setting_label(setting) or setting)
 
 
-class KindForm(forms.Form):
-    oracle = forms.ChoiceField(choices=Oracle.choices, widget=ChoiceCards, label=_("Annotators"))
-    arrival = forms.ChoiceField(choices=Arrival.choices, widget=ChoiceCards, label=_("Data source"))
-    privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, widget=ChoiceCards, label=_("Unit of privacy"))
-    preset = forms.ChoiceField(required=False, label=_("Preset"))
-    labels_epsilon = EpsilonField(
-        required=False,
-        label=_("Epsilon limit of the answers"),
-        help_text=_("Crowd only. Empty: the preset's value."),
-    )
-
-    def __init__(self, data: Any = None, *, project: Project) -> None:
-        initial = {name: getattr(project, name) for name in ("oracle", "arrival", "privacy_unit")}
-        super().__init__(data, initial=initial)
-        self.project = project
-        presets = [(preset.key, gettext(preset.title)) for preset in PRESETS.values()]
-        choice = self.fields["preset"]
-        assert isinstance(choice, forms.ChoiceField)
-        choice.choices = [("", gettext("the current one, or the first that fits")), *presets]
-        if project.labels_account_id is not None:
-            del self.fields["labels_epsilon"]
-
-    def clean(self) -> dict[str, Any]:
-        if self.errors:
-            return self.cleaned_data
-        chosen = self.cleaned_data
-        current = PRESETS[self.project.preset]
-        named = PRESETS.get(chosen["preset"])
-        if named is not None and (named.oracle, arrival_of(named)) != (chosen["oracle"], chosen["arrival"]):
-            self.add_error("preset", _("This preset has another oracle or arrival than what is chosen above."))
-            return chosen
-        found = named or preset_of(chosen["oracle"], chosen["arrival"], current)
-        if found is None:
-            nearest = preset_of(chosen["oracle"], None, current)
-            assert nearest is not None
-            tried = {"labels_epsilon": None, **nearest.defaults, "oracle": chosen["oracle"]}
-            rules = broken_rules(
-                {**tried, "arrival": chosen["arrival"], "data_kind": nearest.data_kinds[0], "classes": ["1", "2"]}
-            )
-            self.add_error("arrival", gettext(rules.get("oracle") or rules["arrival"]))
-            return chosen
-        return chosen | {"found": found}
-
-
 def kind_of(project: Project) -> list[tuple[str, str]]:
     names = ("preset", "oracle", "arrival", "privacy_unit")
     return [(setting_name(name), _words(name, getattr(project, name))) for name in names]
-
-
-@dataclass(frozen=True, slots=True)
-class SettingChange:
-    label: str
-    before: str
-    after: str
-
-
-def setting_changes(project: Project, changes: Mapping[str, Any]) -> list[SettingChange]:
-    fields = [*StreamProjectForm.known_names(), *PoolProjectForm.known_names(), *KindForm.base_fields]
-    standing = project.settings
-    first = ("oracle", "arrival", "privacy_unit", "preset")
-    names = [*first, *(name for name in fields if name not in first), *changes]
-    return [
-        SettingChange(setting_name(name), _words(name, standing.get(name)), _words(name, changes[name]))
-        for name in dict.fromkeys(names)
-        if name in changes
-    ]
 
 
 def _words(name: str, value: Any) -> str:

@@ -74,10 +74,8 @@ class Rehearsal:
     rows: int = 0
 
 
-def start_draft(
-    *, owner: User, preset: str, typed: Mapping[str, Any] | None = None, beside: Project | None = None
-) -> OpeningDraft:
-    return OpeningDraft.objects.create(owner=owner, preset=preset, typed=dict(typed or {}), beside=beside)
+def start_draft(*, owner: User, preset: str, typed: Mapping[str, Any] | None = None) -> OpeningDraft:
+    return OpeningDraft.objects.create(owner=owner, preset=preset, typed=dict(typed or {}))
 
 
 def bring_file(*, draft: OpeningDraft, part: str, file: "File[bytes]", name: str) -> OpeningDraft:
@@ -269,8 +267,6 @@ def open_draft(*, draft: OpeningDraft, values: Mapping[str, Any], confirm_few: b
                         uploaded_by=held.owner,
                         confirm_few=confirm_few,
                     )
-        if held.beside is not None and project.selection == "random":
-            opening.compare_with(project=held.beside, other=project)
         draft_opened.send(OpeningDraft, draft=held, project=project)
         OpeningDraft.objects.filter(pk=held.pk).delete()
     _delete_files(draft)

@@ -147,12 +147,6 @@ def set_description(*, project: Project, actor: AbstractBaseUser | None = None, 
     return services.change_settings(project=project, changes=fields, kinds={Kind.LABELLING}, actor=actor)
 
 
-def compare_with(*, project: Project, other: Project | None) -> Project:
-    project.compared_with = other
-    project.save(update_fields=["compared_with"])
-    return project
-
-
 def pause_project(*, project: Project) -> Project:
     return _set_state(project, ProjectState.PAUSED)
 

@@ -1,19 +1,16 @@
-"""Pages that list, pause and resume projects, and open one beside another."""
+"""Pages that list, pause and resume projects."""
 
-from django.contrib.auth.decorators import login_required, permission_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project, may_open
-from annotation.budget.population_sheets import membership_like
 from annotation.models import Role
-from annotation.people.identity import person_of
 from annotation.people.views import task_of
-from annotation.projects.forms.configuration import can_stand_beside_random, draft_of_random
 from annotation.projects.selectors import project_cards
-from annotation.projects.services import drafts, opening
+from annotation.projects.services import opening
 
 
 @login_required
@@ -45,16 +42,3 @@ def set_state(request: HttpRequest, slug: str) -> HttpResponse:
     change = opening.pause_project if request.POST.get("state") == "paused" else opening.resume_project
     change(project=project)
     return redirect("annotation:project", slug=slug)
-
-
-@require_POST
-@login_required
-@permission_required("annotation.add_project", raise_exception=True)
-def open_beside(request: HttpRequest, slug: str) -> HttpResponse:
-    project, person = managed_project(request, slug), person_of(request)
-    if not can_stand_beside_random(project):
-        raise Http404
-    # What is under one limit beside it stays under it: whose records are in both loses the sum.
-    typed = draft_of_random(project) | membership_like(project, person)
-    draft = drafts.start_draft(owner=person, preset=project.preset, typed=typed, beside=project)
-    return redirect("annotation:opening", draft.pk)

@@ -7,22 +7,18 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation import selectors
 from annotation.access import managed_project, may_open
 from annotation.budget import history
 from annotation.budget.action_words import action_sentence
 from annotation.choices.classes import looks_of, merged_names
-from annotation.choices.presets import PRESETS
 from annotation.choices.services import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.models import Project, Role
+from annotation.models import Project
 from annotation.people.identity import note_nothing, person_of
-from annotation.projects import protection_words
 from annotation.projects.forms.configuration import (
     LARGEST,
     chosen_values,
@@ -30,25 +26,21 @@ from annotation.projects.forms.configuration import (
     copied_draft,
     file_of,
     parse_file,
-    setting_differences,
     shown_fields,
 )
-from annotation.projects.forms.drafts import arrival_of
 from annotation.projects.forms.opening import ChoosingForm
 from annotation.projects.forms.settings import (
     COLOUR_NAMES,
     FurtherClassForm,
-    KindForm,
     MergeForm,
     RenameForm,
     SettingsForm,
     kind_of,
-    setting_changes,
     setting_name,
     setting_value,
 )
 from annotation.projects.services import classes as project_classes
-from annotation.projects.services import configuring, drafts, kinds, opening
+from annotation.projects.services import configuring, drafts, opening
 from annotation.questions.class_list import listed_classes
 from annotation.selectors import fixed_settings, is_charged
 from annotation.wording import localized
@@ -181,61 +173,6 @@ def from_file(request: HttpRequest) -> HttpResponse:
     draft = drafts.start_draft(owner=person_of(request), preset=file.preset.key, typed=file.draft)
     messages.info(request, _("Nothing is opened yet."))
     return redirect("annotation:opening", draft.pk)
-
-
-@require_GET
-@login_required
-def compare(request: HttpRequest, slug: str) -> HttpResponse:
-    project = managed_project(request, slug)
-    mine = selectors.projects_of(request.user, roles=(Role.MANAGER,)).exclude(pk=project.pk).order_by("name")
-    other = get_object_or_404(mine, slug=request.GET["with"]) if request.GET.get("with") else None
-    context: dict[str, Any] = {"project": project, "other": other, "others": mine}
-    if other is not None:
-        context["differences"] = _named_differences(project, other)
-    return render(request, "annotation/projects/compare_configurations.html", context)
-
-
-def _named_differences(project: Project, other: Project) -> list[tuple[str, str, str]]:
-    found = setting_differences(project, other)
-    if project.preset != other.preset:
-        found = [("preset", project.preset, other.preset), *found]
-    return [(setting_name(name), setting_value(name, one), setting_value(name, two)) for name, one, two in found]
-
-
-@login_required
-def kind(request: HttpRequest, slug: str) -> HttpResponse:
-    project = managed_project(request, slug)
-    form = KindForm(request.POST or None, project=project)
-    context = {"project": project, "form": form, "preset": PRESETS[project.preset]}
-    if request.method != "POST" or not form.is_valid():
-        return render(request, "annotation/projects/kind.html", context, status=422 if form.errors else 200)
-    chosen, unit = form.cleaned_data["found"], form.cleaned_data["privacy_unit"]
-    labels_epsilon = form.cleaned_data.get("labels_epsilon")
-    proposal = kinds.propose_kind(project=project, preset=chosen, unit=unit, labels_epsilon=labels_epsilon)
-    stuck = kinds.hindrances(project, oracle=chosen.oracle, arrival=arrival_of(chosen), preset=chosen.key)
-    wrong = [*stuck, *(localized(rule) for rule in proposal.broken.values())]
-    if "confirm" in request.POST and not wrong:
-        try:
-            changed = kinds.change_kind(
-                project=project, preset=chosen.key, unit=unit, labels_epsilon=labels_epsilon, actor=person_of(request)
-            )
-        except (ConfigurationFrozen, InvalidConfiguration) as error:
-            wrong = [localized(str(error))]
-        else:
-            said = ngettext("%(n)d setting changed.", "%(n)d settings changed.", len(changed)) % {"n": len(changed)}
-            messages.success(request, said)
-            return redirect("annotation:configuration", slug=slug)
-    note_nothing(request)
-    context |= {
-        "wrong": wrong,
-        "limits_wrong": any(field in proposal.broken for field in ("pool_epsilon", "pool_delta", "labels_epsilon")),
-        "looked": True,
-        "who": protection_words.who_is_protected(chosen, unit),
-        "changes": setting_changes(project, proposal.changes),
-        "chosen": chosen,
-        "sent": form.cleaned_data | {"preset": chosen.key},
-    }
-    return render(request, "annotation/projects/kind.html", context, status=422 if wrong else 200)
 
 
 @login_required

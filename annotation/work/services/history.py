@@ -26,7 +26,6 @@ UNNOTED: Mapping[str, str] = {
     "annotation:write_back": "the report says who and when",
     "annotation:read_guidelines": "the membership says which version the person has read",
     "annotation:review": "whoever looks leases a question; the review says who and until when",
-    "annotation:open_beside": "what is prepared waits for the person who asked for it",
     "annotation:new_project": "what is prepared waits for the person who brought it",
     "language_models:draft_for_opening": "what is prepared waits for the person who asked for it",
     "annotation:mails": "what a person wants to be told by mail, of no project",
@@ -48,7 +47,6 @@ UNNOTED: Mapping[str, str] = {
     "api:draft_project": "what is prepared waits for the person who brought it",
     "api:discard_draft": "what is prepared waits for the person who brought it",
     "api:predict": "nothing changes",
-    "api:preview_kind": "nothing changes",
     "api:openapi-json": "nothing changes",
     "api:openapi-view": "nothing changes",
 }

@@ -21,7 +21,7 @@ from dpal.site import Site, broken, quoted
 
 LATEST = "latest"
 # What the manifest does not list; the last one is for other programs, which check it by another key.
-SIGNATURES = (MANIFEST, SIGNATURE, "model.sig")
+SIGNATURES = (MANIFEST, SIGNATURE)
 # A file of the cache that nobody has written to for so long belongs to a process that is gone.
 LEFT_SECONDS = 60
 # How often a connection may break before somebody is told.

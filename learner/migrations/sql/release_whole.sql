@@ -34,20 +34,7 @@ $$;
 CREATE TRIGGER learner_evaluation_stays BEFORE UPDATE OR DELETE ON learner_evaluation
     FOR EACH ROW EXECUTE FUNCTION learner_evaluation_stays();
 
-CREATE FUNCTION learner_stopping_advice_stays() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'what a version says of further answers stays' USING ERRCODE = 'check_violation',
-        CONSTRAINT = 'learner_stopping_advice_stays';
-END
-$$;
-
-CREATE TRIGGER learner_stopping_advice_stays BEFORE UPDATE OR DELETE ON learner_stoppingadvice
-    FOR EACH ROW EXECUTE FUNCTION learner_stopping_advice_stays();
-
 -- Emptying a table asks no trigger of its rows.
-CREATE TRIGGER learner_stopping_advice_not_emptied BEFORE TRUNCATE ON learner_stoppingadvice
-    FOR EACH STATEMENT EXECUTE FUNCTION learner_stopping_advice_stays();
-
 CREATE TRIGGER learner_release_not_emptied BEFORE TRUNCATE ON learner_modelrelease
     FOR EACH STATEMENT EXECUTE FUNCTION learner_release_stays();
 

@@ -5,7 +5,7 @@ DECLARE
     checked CONSTANT text[] := ARRAY['state', 'checks', 'held_back', 'released_at', 'retired_reason', 'mechanism_audit_id'];
     buried CONSTANT text[] := ARRAY['state', 'retired_reason', 'weights', 'features', 'configuration'];
     issued CONSTANT text[] := ARRAY['folder', 'digests', 'guarantee'];
-    card CONSTANT text[] := ARRAY['card.md', 'privacy.json', 'manifest.json', 'manifest.sig', 'model.sig'];
+    card CONSTANT text[] := ARRAY['card.md', 'privacy.json', 'manifest.json', 'manifest.sig'];
 BEGIN
     IF TG_OP = 'UPDATE' AND OLD.state = 'candidate' AND to_jsonb(NEW) - checked = to_jsonb(OLD) - checked THEN
         RETURN NEW;

@@ -25,7 +25,6 @@ from learner.features.base import Featurizer, featurizer_class
 from learner.features.matrix import file_sha256
 from learner.features.span_tables import span_features
 from learner.linear_model import SCHEMA, LinearModel
-from learner.releases.artifacts.model_signature import MODEL_SIGNATURE, check_bundle
 from learner.releases.artifacts.provenance import Provenance
 from learner.releases.artifacts.signatures import Signer, check_signature
 from learner.releases.cards.described import VERSION as DESCRIBED
@@ -177,9 +176,9 @@ SIGNATURE = "manifest.sig"
 TRANSCRIPT = "transcript.json"
 THRESHOLDS = "thresholds.json"
 # What a limit that rises changes about a release: what is promised, never what is predicted.
-REISSUED = frozenset({"card.md", "privacy.json", MANIFEST, SIGNATURE, MODEL_SIGNATURE})
+REISSUED = frozenset({"card.md", "privacy.json", MANIFEST, SIGNATURE})
 # What a manifest cannot name, since it comes after it.
-UNLISTED = (MANIFEST, SIGNATURE, MODEL_SIGNATURE)
+UNLISTED = (MANIFEST, SIGNATURE)
 # The featuriser of a pipeline is written as the class by which the client reads it.
 WRITTEN_BY, READ_BY = "learner.releases.artifacts.files", "dpal.pipeline"
 PROVENANCE = ("configuration_sha256", "data", "ledger")
@@ -297,14 +296,10 @@ def _signed(listed: Mapping[str, Any], provenance: Mapping[str, Any], card: Card
             "schema": "dpal-manifest/1",
             "release": release,
             "files": listed,
-            "model_signing_key": signer.models.public_key,
             **{name: provenance[name] for name in PROVENANCE},
         }
     )
-    signed = {MANIFEST: manifest, SIGNATURE: json_bytes(signer.sign(manifest))}
-    digests = {name: str(entry["sha256"]) for name, entry in {**listed, **_listed(signed)}.items()}
-    name = f"{card['project']}-{card['version']}"
-    return signed | {MODEL_SIGNATURE: signer.models.bundle(digests, name=name)}
+    return {MANIFEST: manifest, SIGNATURE: json_bytes(signer.sign(manifest))}
 
 
 @contextmanager
@@ -346,14 +341,11 @@ def verify_manifest(directory: Path) -> dict[str, str]:
 def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
     """Return the SHA-256 of each file once the trusted key signed the manifest and every file matches it."""
     try:
-        manifest, signature, bundle = ((directory / name).read_bytes() for name in UNLISTED)
+        manifest, signature = ((directory / name).read_bytes() for name in UNLISTED)
     except OSError as error:
         raise ArtifactCorrupt(f"{directory.name} lacks {', '.join(UNLISTED)} or one of them") from error
     check_signature(manifest, signature, public_key=public_key)
-    digests = verify_manifest(directory)
-    others = {name: digest for name, digest in digests.items() if name != MODEL_SIGNATURE}
-    check_bundle(bundle, others, public_key=str(json.loads(manifest).get("model_signing_key")))
-    return digests
+    return verify_manifest(directory)
 
 
 def recompute_weights(directory: Path) -> float | None:

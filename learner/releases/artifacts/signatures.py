@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from learner.errors import ArtifactCorrupt
-from learner.releases.artifacts.model_signature import ModelKey
 from privacy.ledger import keys
 from privacy.ledger.keys import SiteKey
 
@@ -16,11 +15,10 @@ SCHEMA = "dpal-signature/1"
 @dataclass(frozen=True, slots=True)
 class Signer:
     key: SiteKey
-    models: ModelKey
 
     @classmethod
     def from_secret(cls, secret: str) -> "Signer":
-        return cls(SiteKey.from_secret(secret), ModelKey.from_secret(secret))
+        return cls(SiteKey.from_secret(secret))
 
     @property
     def public_key(self) -> str:

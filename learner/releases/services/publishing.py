@@ -24,7 +24,7 @@ from learner.errors import LimitsMoving
 from learner.estimators.catalogue import why_not_compared, words_for
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
-from learner.models import Evaluation, ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
+from learner.models import Evaluation, ModelRelease, PrintedLimit, TrainingRun
 from learner.pools import selectors
 from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.releases import evaluations, storage
@@ -263,9 +263,7 @@ def move_into_place(folder: Path, name: str) -> None:
         files.store_file(path, f"{name}/{path.name}")
 
 
-def publish(
-    staged: StagedRelease, *, entry: LedgerEntry, lineage: Sequence[LedgerEntry], advice: StoppingAdvice | None = None
-) -> ModelRelease:
+def publish(staged: StagedRelease, *, entry: LedgerEntry, lineage: Sequence[LedgerEntry]) -> ModelRelease:
     """Store the release and move its files into place, as the last step of the transaction that commits its cost."""
     run = staged.run
     project = run.project
@@ -290,9 +288,6 @@ def publish(
     release.lineage.set(lineage)
     print_limits(release, staged.accounts)
     evaluations.store_scores(release, staged.scores)
-    if advice is not None:
-        advice.release = release
-        advice.save(force_insert=True)
     move_into_place(staged.folder, name)
     staged.release = release
     return release

@@ -10,7 +10,6 @@ from annotation.projects.services import lifecycle
 from annotation.work.services import attempts, files, jobs
 from learner.models import (
     FeatureMatrix,
-    FeatureProjection,
     ModelRelease,
     ReleaseState,
     SecretDraw,
@@ -76,7 +75,6 @@ def _erase_rows(project: Project) -> None:
 
 def _bury_releases(project: Project) -> None:
     """Take the files and the numbers of every release away; version, digests, guarantee and lineage stay."""
-    FeatureProjection.objects.filter(project=project).delete()
     for release in ModelRelease.objects.filter(project=project):
         files.delete_folder(release.folder)
         ModelRelease.objects.filter(pk=release.pk).update(

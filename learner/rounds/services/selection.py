@@ -34,7 +34,7 @@ from learner.strategies.blocks import draw_blocks
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.random import RandomChoice
 from learner.strategies.rows import ListedRows
-from learner.strategies.uncertainty import Uncertainty, class_probabilities
+from learner.strategies.uncertainty import Uncertainty
 from privacy.accounting.event import Event
 from privacy.errors import BudgetExceeded
 from privacy.ledger import services as ledger
@@ -48,7 +48,7 @@ from privacy.wording import in_english
 def reserve_choice(chosen: Round, *, event: Event, purpose: str) -> LedgerEntry:
     """Hold what an attempt to choose questions costs, durably, before anything private is read."""
     account = chosen.project.pool_account
-    wanted = [event, *selectors.model_events(chosen.project)]
+    wanted = [event, selectors.training_event(chosen.project)]
     if not can_pay(account, wanted):
         raise BudgetExceeded(next_step.too_little_words(account, Step.ASK))
     return attempts.reserve_attempt(chosen, account=account, event=event, purpose=purpose)
@@ -133,17 +133,6 @@ def leading_texts(
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
     rows = watched(ListedRows(candidates.rows), X, progress)
     return candidates.ids[strategy.most_uncertain(X, rows, model, wanted)]
-
-
-def ranked_texts(
-    project: Project, candidates: Examples, *, strategy: Uncertainty, model: LinearModel
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return ids, doubt and confidence of what waits, most uncertain first, by a released or a public model."""
-    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
-    said = class_probabilities(X, candidates.rows, model)
-    doubts = strategy.measured(said)
-    order = np.argsort(-doubts, kind="stable")
-    return candidates.ids[order], doubts[order], said.max(axis=1, initial=0.0)[order]
 
 
 def start_block(project: Project) -> Round:

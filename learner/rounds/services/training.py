@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from learner.estimators.sums import PrivateSums
 from learner.features.base import Featurizer
 from learner.features.span_tables import span_features
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease, ReleaseState, StoppingAdvice, TrainingRun
+from learner.models import ModelRelease, TrainingRun
 from learner.models.sums import ReleasedSums
 from learner.pools import answers as answer_selectors
 from learner.pools import attempts, features, records, selectors, starts
@@ -36,8 +35,8 @@ from learner.pools.configuration import (
     blocks_choice_of,
     charged_event,
     estimator_of,
+    featurizer_of,
     learned_classes,
-    models_of_classes,
     release_estimator_of,
 )
 from learner.pools.keys import TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
@@ -46,7 +45,6 @@ from learner.releases.services import checks, publishing
 from learner.releases.services.publishing import StagedRelease
 from learner.rounds.services import randomization, streams
 from learner.strategies.blocks import weights_of_block
-from learner.strategies.stopping import StabilizedPredictions
 from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
 from privacy.ledger import services as ledger
@@ -54,44 +52,13 @@ from privacy.ledger.faults import fault_point
 from privacy.ledger.models import LedgerEntry
 from privacy.wording import in_english
 
-RULE = StabilizedPredictions()
-
-
-def advise(
-    run: TrainingRun,
-    model: LinearModel,
-    featurizer: Featurizer,
-    *,
-    texts: NDArray[np.float32],
-    counts: NDArray[np.float64],
-) -> StoppingAdvice | None:
-    """Compare a model with the versions released before it on what passed the gate; None while those are too few."""
-    offered = ModelRelease.objects.filter(
-        project=run.project,
-        version__lt=run.version,
-        features=json.loads(featurizer.to_json()),
-    ).exclude(state=ReleaseState.CANDIDATE)
-    alike = models_of_classes(offered, run.project, model.classes)
-    before = [earlier for _release, earlier in islice(alike, RULE.comparisons)]
-    if len(before) < RULE.comparisons or not len(texts):
-        return None
-    compared = [*reversed(before), model]
-    found = RULE.advise([one.leaders(one.decision_function(texts)) for one in compared], counts)
-    return StoppingAdvice(
-        models_compared=len(compared),
-        agreement=found.agreement,
-        threshold=RULE.threshold,
-        moved=found.moved,
-        stop=found.stop,
-    )
-
 
 def train_on_questions(run: TrainingRun, lease: Lease) -> None:
     """Learn from what is known of each settled question, and release the model."""
     project = run.project
     progress = Progress(lease, TRAINING)
     progress.begin(TRAINING_PAID)
-    featurizer = features.ready_featurizer(project)
+    featurizer = featurizer_of(project)
     paid = randomization.pay_for_answers(project)
     if paid is None and not answers_are_open(project):
         raise NotEnoughLabels(in_english("The answers of this project are not randomised."))
@@ -114,7 +81,6 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
     rows = np.ascontiguousarray(X[known.examples.rows])
     estimator.fit_responses(rows, known.likelihoods, texts=texts, weights=counts)
     model = LinearModel(estimator.coef_, estimator.intercept_, tuple(project.classes), "softmax")
-    advice = advise(run, model, featurizer, texts=texts, counts=counts)
     lease.check()
     fault_point("training_fitted")
     gates = pool_selectors.gate_entries(datasets)
@@ -142,7 +108,7 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
                 output_digest=staged.digest,
             )
             lineage += [paid, *batches, entry]
-        candidate = publishing.publish(staged, entry=entry, lineage=lineage, advice=advice)
+        candidate = publishing.publish(staged, entry=entry, lineage=lineage)
     checks.check_release(release_id=candidate.pk)
 
 
@@ -228,7 +194,7 @@ def train_model(*, run_id: str) -> None:
             return
         progress = Progress(lease, TRAINING)
         progress.begin(TRAINING_PAID)
-        featurizer = features.ready_featurizer(run.project)
+        featurizer = featurizer_of(run.project)
         newest = selectors.newest_release(run.project)
         # What is not worse than the release before is picked; without one, what is not worse than the start.
         start = before = _start(run.project)
@@ -336,10 +302,9 @@ def _fit(
 
 def _descent(run: TrainingRun, examples: Examples, newest: ModelRelease | None) -> list[LedgerEntry]:
     """Return the committed choices a model descends from: the gates of a crowd project, the rounds of a trusted one,
-    and what its features and the release that it was picked beside were found by.
+    and those of the release that it was picked beside.
     """
-    found = features.projection_entries(run.project)
-    earlier = list(selectors.lineage_of(newest)) if newest else found
+    earlier = list(selectors.lineage_of(newest)) if newest else []
     if run.block is not None:
         return earlier + ([run.block.committed_entry] if run.block.committed_entry else [])
     if run.project.oracle == Oracle.CROWD:

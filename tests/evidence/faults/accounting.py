@@ -131,13 +131,6 @@ ACCOUNTING = [
         (f"{EVENTS}::test_objective_perturbation_is_recomputed_from_its_noise",),
     ),
     Mutant(
-        "the Jacobian left out of the Gaussian delta",
-        "privacy/accounting/training.py",
-        "left = epsilon - curvature_loss(curvature, norm_bound, regularization)\n    return gaussian_delta",
-        "left = epsilon\n    return gaussian_delta",
-        (f"{TRAINING}::test_a_wide_gaussian_tilt_hides_a_records_pull_but_not_how_it_bends_the_loss",),
-    ),
-    Mutant(
         "half of the sensitivity of a minimiser",
         "privacy/accounting/training.py",
         "return records_moved(adjacency) * gradient_bound / total +",
@@ -332,13 +325,6 @@ ACCOUNTING = [
         'return grid * (math.sqrt(dimension) if norm == "l2" else dimension)',
         "return grid",
         (f"{TRAINING}::test_grid_slack_is_the_farthest_two_roundings_can_pull_apart",),
-    ),
-    Mutant(
-        "a gradient said to be shorter than it is",
-        "privacy/accounting/training.py",
-        "bound = min(bound, norm_bound / (1 + math.exp(",
-        "bound = min(bound, 0.9 * norm_bound / (1 + math.exp(",
-        (f"{TRAINING}::test_tight_gradient_bound_solves_its_equation",),
     ),
     Mutant(
         "Laplace noise in every coordinate for a length",

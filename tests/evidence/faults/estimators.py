@@ -46,23 +46,6 @@ ESTIMATORS = [
         (f"{SEVERAL_TESTS}::test_majorities_beyond_the_number_keep_the_most_named_then_the_first",),
     ),
     Mutant(
-        "half of the Gaussian tilt",
-        LOGISTIC,
-        "GaussianTilt(event.sigma)",
-        "GaussianTilt(event.sigma / 2)",
-        (f"{CONVEX_NOISE}::test_gaussian_tilt",),
-    ),
-    Mutant(
-        "seven tenths of the Gaussian tilt for the Huber loss alone",
-        LOGISTIC,
-        "GaussianTilt(event.sigma)",
-        'GaussianTilt(event.sigma * (0.7 if hasattr(self, "smoothing") else 1.0))',
-        (
-            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateHuberSVM-2]",
-            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateHuberSVM-3]",
-        ),
-    ),
-    Mutant(
         "seven tenths of the Gamma-norm tilt",
         LOGISTIC,
         "EuclideanNoise(event.tilt_scale)",
@@ -89,7 +72,7 @@ ESTIMATORS = [
         "released = self._release(rows, sides[place], priors[place], event, rng)",
         "released = self._release(rows, sides[place], priors[place], event, rng) * (0.7 if place else 1.0)",
         (
-            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateLogisticRegression-3]",
+            f"{CONVEX_NOISE}::test_gamma_norm_tilt[PrivateLogisticRegression-3]",
             f"{CONVEX_NOISE}::test_output_noise[PrivateLogisticRegression-3]",
         ),
     ),
@@ -114,16 +97,6 @@ ESTIMATORS = [
         ),
     ),
     Mutant(
-        "seven tenths of the Gaussian tilt for the logistic loss alone",
-        LOGISTIC,
-        "GaussianTilt(event.sigma)",
-        'GaussianTilt(event.sigma * (1.0 if hasattr(self, "smoothing") else 0.7))',
-        (
-            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateLogisticRegression-2]",
-            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateLogisticRegression-3]",
-        ),
-    ),
-    Mutant(
         "rows longer than they are said to be",
         LINEAR,
         "return math.sqrt(max(over_rows(largest_square, len(rows)))) * (1 +",
@@ -137,7 +110,7 @@ ESTIMATORS = [
         "largest_norm(rows) > 2 * norm_bound * (1",
         tuple(
             f"{BATTERY}::test_a_row_a_hair_longer_than_declared_is_refused[float64-{name}]"
-            for name in ("objective", "gaussian", "huber output", "sums", "softmax steps")
+            for name in ("objective", "output", "huber output", "sums", "softmax steps")
         ),
     ),
     Mutant(
@@ -159,17 +132,7 @@ ESTIMATORS = [
         LOGISTIC,
         "epsilon = self.epsilon / n_models * PRICE_MARGIN",
         "epsilon = self.epsilon * PRICE_MARGIN",
-        (
-            f"{LOGISTIC_TESTS}::test_the_price_is_epsilon_whatever_the_parameters",
-            f"{LOGISTIC_TESTS}::test_a_gaussian_tilt_costs_epsilon_and_delta",
-        ),
-    ),
-    Mutant(
-        "models of a one-vs-rest that get all of delta each",
-        LOGISTIC,
-        "self.delta / n_models * PRICE_MARGIN",
-        "self.delta * PRICE_MARGIN",
-        (f"{LOGISTIC_TESTS}::test_a_gaussian_tilt_costs_epsilon_and_delta",),
+        (f"{LOGISTIC_TESTS}::test_the_price_is_epsilon_whatever_the_parameters",),
     ),
     Mutant(
         "a loss that is said to bend half as much as it does",
@@ -208,7 +171,7 @@ ESTIMATORS = [
         'return hasattr(self, "simulated_")',
         tuple(
             f"{BATTERY}::test_secure_noise_can_be_released_and_a_seed_never[{name}-three]"
-            for name in ("gaussian", "sums")
+            for name in ("objective", "sums")
         ),
     ),
     Mutant(

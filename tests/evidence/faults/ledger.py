@@ -35,7 +35,6 @@ LEDGER = [
         (
             "tests/db/learner/trainings/test_fitting.py::test_a_training_that_dies_stays_charged_and_the_next_attempt_releases",
             "tests/db/annotation/gates/test_runs.py::test_an_attempt_that_breaks_is_charged_and_lost",
-            "tests/db/learner/pools/test_projections.py::test_a_dead_attempt_stays_charged_and_the_next_pays_anew",
             "tests/db/learner/starts/test_charged_training.py::test_an_attempt_after_a_dead_one_pays_anew",
         ),
     ),

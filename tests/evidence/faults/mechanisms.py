@@ -10,7 +10,7 @@ RESPONSES = "tests/pure/privacy/mechanisms/test_randomized_response.py"
 SUMS = "tests/pure/privacy/mechanisms/test_sums.py"
 SHARES = "tests/pure/privacy/mechanisms/test_shares.py"
 COUNTS = "tests/pure/privacy/mechanisms/test_span_counts.py"
-MOMENTS = "tests/pure/privacy/mechanisms/test_second_moments.py"
+SHORTENING = "tests/pure/privacy/mechanisms/test_shortening.py"
 
 NOISE = [
     Mutant(
@@ -43,20 +43,6 @@ NOISE = [
         "settle(Fraction(self.scale), nearest_float)",
         "settle(Fraction(0.7 * self.scale), nearest_float)",
         (f"{NOISE_SCALE}::test_euclidean_noise",),
-    ),
-    Mutant(
-        "seven tenths of Gaussian noise inside",
-        "privacy/mechanisms/gaussian.py",
-        "settle(Fraction(self.sigma), nearest_float)",
-        "settle(Fraction(0.7 * self.sigma), nearest_float)",
-        (f"{NOISE_SCALE}::test_gaussian_tilt",),
-    ),
-    Mutant(
-        "seven tenths of the noise on second moments",
-        "privacy/mechanisms/second_moments.py",
-        "noise(event.noise_scale / unit)",
-        "noise(0.7 * event.noise_scale / unit)",
-        ("tests/statistical/privacy/mechanisms/test_second_moments_audit.py::test_sound",),
     ),
     Mutant(
         "seven tenths of the noise on sums",
@@ -185,12 +171,12 @@ NOISE = [
         ("tests/statistical/privacy/mechanisms/test_sums_audit.py::test_noise_variance[1.0-True]",),
     ),
     Mutant(
-        "second moments of rows longer than declared",
-        "privacy/mechanisms/second_moments.py",
+        "rows longer than declared",
+        "privacy/mechanisms/shortening.py",
         "(squares <= steps**2).all()",
         "(squares <= 2 * steps**2).all()",
         (
-            f"{MOMENTS}::test_shortening_never_lengthens_and_long_rows_are_refused",
+            f"{SHORTENING}::test_shortening_never_lengthens_and_long_rows_are_refused",
             f"{SUMS}::test_records_beyond_what_is_declared_are_refused",
         ),
     ),

@@ -19,7 +19,7 @@ OTHER = Signer.from_secret("somebody else's secret, which is long enough too").p
 
 def fetched(folder) -> Fetched:
     manifest, files = verify_folder(folder, public_key=KEY)
-    return Fetched(manifest, files, {name: folder / name for name in (MANIFEST, SIGNATURE, "model.sig")})
+    return Fetched(manifest, files, {name: folder / name for name in (MANIFEST, SIGNATURE)})
 
 
 def loaded(folder):

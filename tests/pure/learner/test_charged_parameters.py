@@ -9,10 +9,8 @@ import pytest
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import GateChoice
 from annotation.choices.randomizers import RandomizerChoice
-from annotation.choices.rules import FoundInPool
 from annotation.choices.selections import AsksInBlocks, AsksStream
 from learner.estimators.choice import EstimatorChoice, Shape
-from learner.features.choice import FeaturesChoice, RecordShape
 from learner.strategies.base import StrategyChoice
 from privacy.accounting.event import Event
 from privacy.choices import BrokenRules, Choice, Parameter, parameter
@@ -29,11 +27,10 @@ SETTINGS = {
     "gate_sampling_rate": 0.2,
     "gate_delta": 1e-6,
     "gate_floor": 3,
-    "features_epsilon": 0.5,
     "answers_unit": "annotator",
     "answers_cap": 3,
 }
-PRICED = (GateChoice, RandomizerChoice, StrategyChoice, EstimatorChoice, FeaturesChoice)
+PRICED = (GateChoice, RandomizerChoice, StrategyChoice, EstimatorChoice)
 
 
 def events_of(choice: Choice) -> Iterator[Event | None]:
@@ -46,8 +43,6 @@ def events_of(choice: Choice) -> Iterator[Event | None]:
         yield choice.event(pool_size=1000, picks=10)
     elif isinstance(choice, EstimatorChoice):
         yield choice.event(shape=Shape([0, 1], norm_bound=1.0, intercept_scaling=1.0), n_features=8)
-    elif isinstance(choice, FoundInPool):
-        yield choice.event(shape=RecordShape("image", 4, image_height=8, image_width=8))
 
 
 def price_of(choice: Choice) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from privacy.accounting.cost import Cost
 from privacy.accounting.gate import RATES, frontier
 from privacy.gate.kanonymity import ThresholdGate
-from privacy.gate.planning import CAPS, PublicSource, plan_caps, plan_source
+from privacy.gate.planning import PublicSource, plan_source
 from privacy.mechanisms.randomness import SimulationRandom
 
 
@@ -89,23 +89,3 @@ def test_a_longer_window_is_long_enough_and_not_longer():
 def test_numbers_of_no_source_are_refused(numbers):
     with pytest.raises(ValueError, match=r"impossible source|must be"):
         PublicSource(*numbers)
-
-
-@pytest.mark.slow
-def test_a_cap_is_planned_from_public_numbers_and_each_plan_costs_what_was_given():
-    source = PublicSource(130_000, 48_000, 900)
-    plans = plan_caps(source, people=50_000, epsilon=1.0, delta=1e-5)
-    assert sorted(plan.texts_per_contributor for plan in plans) == list(CAPS)
-    assert [plan.passing.texts for plan in plans] == sorted((plan.passing.texts for plan in plans), reverse=True)
-    for plan in plans:
-        cap = plan.texts_per_contributor
-        assert plan.gate.texts_per_contributor == cap
-        cost = price(plan.gate, cap=cap)
-        assert cost.epsilon <= 1.0 * (1 + 1e-9)
-        assert cost.delta <= 1e-5 * (1 + 1e-6)
-    # Where nobody says more than one thing a higher cap keeps nothing more and costs.
-    once = plan_caps(PublicSource(50_000, 20_000, 900), people=50_000, epsilon=1.0, delta=1e-5)
-    assert once[0].texts_per_contributor == 1
-    # Where everybody says much, a cap of one throws most of it away.
-    much = plan_caps(PublicSource(500_000, 20_000, 9_000), people=20_000, epsilon=1.0, delta=1e-5)
-    assert much[0].texts_per_contributor > 1

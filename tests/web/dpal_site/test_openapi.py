@@ -55,7 +55,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 176
+ROUTES = 170
 # Routes are taken in so many parts, of which an ordinary run asks one what is made up.
 PARTS = 8
 # Routes that the scope for reading projects opens.
@@ -80,7 +80,6 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}/configuration",
         "projects/{slug}/configuration/changes",
         "projects/{slug}/configuration/file",
-        "projects/{slug}/configuration/differences/{other}",
         "choices",
         "projects/{slug}/description",
         "projects/{slug}/retention",
@@ -335,7 +334,7 @@ class Site:
             "/records": self.stream,
             "/image": self.pictured,
         }
-        by_ending |= dict.fromkeys(("/kind", "/kind/preview", "/ledger/limits", "/second-manager"), self.spare)
+        by_ending |= dict.fromkeys(("/ledger/limits", "/second-manager"), self.spare)
         by_ending |= {"/limits/{request_id}": self.spare} | self.waiting.projects(path)
         if path.endswith(("/archive", "/deletion")):
             return open_preset(self.person, "pool-experts", text_columns=16)
@@ -426,8 +425,6 @@ class Site:
             "/description": {"question": "Fruit, or tool?"},
             "/state": {"state": "active"},
             "/retention": {"comments_days": 300},
-            "/kind": {"oracle": "trusted", "arrival": "pool", "privacy_unit": "record"},
-            "/kind/preview": {"oracle": "trusted", "arrival": "pool", "privacy_unit": "record"},
             "/archive": {"archived": True},
             "/ledger/limits": {"epsilon_limit": 0.5, "delta_limit": 0.0, "reason": "less is enough"},
             "/limits/{request_id}": {"decision": "refuse"},
@@ -437,8 +434,6 @@ class Site:
             "/{slug}/gate": own_settings(self.gated.settings),
             "/trainings": {},
             "/block/close": {},
-            "/beside": {"name": "Chance"},
-            "/comparison": {"beside": None},
             "/endorse": {"reason": "the test set is old"},
             "/exports": {"format": "csv"},
             "/words-drafts": {"endpoint": "ours"},

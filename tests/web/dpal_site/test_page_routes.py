@@ -41,7 +41,6 @@ ROUTES = {
     "annotation:guidelines": "write_guidelines",
     "annotation:invitations": "make_invitation",
     "prolific:judge_submission": "decide_participation",
-    "annotation:kind": "preview_kind change_kind",
     "annotation:label_budget": "change_configuration",
     "annotation:labelling": "change_configuration",
     "annotation:mails": "choose_mails",

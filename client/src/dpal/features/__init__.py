@@ -8,7 +8,7 @@ from typing import Any
 from dpal.errors import NotGenuine
 from dpal.features.base import Featurizer
 from dpal.features.hashing import HashedWords
-from dpal.features.images import Images, PrincipalImages
+from dpal.features.images import Images
 from dpal.features.sentences import Sentences
 from dpal.features.table import Table
 from dpal.features.word_vectors import WordVectors
@@ -20,7 +20,6 @@ KINDS: dict[str, type[Featurizer]] = {
     "sentence_encoder": Sentences,
     "tabular": Table,
     "image": Images,
-    "principal_image": PrincipalImages,
 }
 
 

@@ -1,4 +1,4 @@
-"""Images to rows: averages over equal areas and edges, or a public projection, or released directions."""
+"""Images to rows: averages over equal areas and edges, or a public projection."""
 
 import hashlib
 import math
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpal.errors import NotFitting
 from dpal.features.base import Featurizer, Rows, scaled_to
-from dpal.features.clipping import clip_rows
 
 EVEN = 1e-12
 # Brightness, and the two differences that make a hue.
@@ -121,28 +120,6 @@ def edge_counts(planes: Rows, down: Rows, across: Rows) -> Rows:
     rows -= rows.mean(axis=1, keepdims=True)
     rows[np.abs(rows) < EVEN] = 0.0
     return rows
-
-
-class PrincipalImages(Featurizer):
-    records = "images"
-
-    def __init__(self, pixels: Images, components: Rows, norm_bound: float) -> None:
-        self.pixels = pixels
-        self.components = components
-        self.norm_bound = norm_bound
-
-    @classmethod
-    def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "PrincipalImages":
-        components = np.array(parameters["components"], dtype=np.float64)
-        return cls(Images(parameters["pixels"]), components, float(parameters["norm_bound"]))
-
-    def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
-        for rows in self.pixels.raw_rows(records):
-            yield self.projected(rows)
-
-    def projected(self, rows: Rows) -> Rows:
-        bounded = clip_rows(rows, norm_bound=self.pixels.norm_bound).astype(np.float64)
-        return scaled_to(bounded @ self.components.T, self.norm_bound)
 
 
 def pooling_weights(size: int, pooled: int) -> Rows:

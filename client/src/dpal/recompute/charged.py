@@ -103,8 +103,6 @@ def _paid_by(event: Mapping[str, Any] | None) -> dict[str, Paid]:
             moved = 2 if event["adjacency"] == "replace" else 1
             scale = moved * event["gradient_bound"] / event["epsilon_prime"]
             return {"minimiser": Paid(event["gradient_bound"], scale, event["n_models"])}
-        case "gaussian_objective_perturbation":
-            return {"minimiser": Paid(event["gradient_bound"], event["sigma"], event["n_models"])}
         case "output_perturbation":
             return {"minimiser": Paid(event["gradient_bound"], event["noise_scale"], event["n_models"])}
         case "randomized_answers":

@@ -113,10 +113,6 @@ BEGIN
             sqrt((moved + 1) * mu),
             CASE adjacency WHEN 'replace' THEN sqrt(privacy_event_mu(event -> 'inner', 'null') ^ 2 + 2 * mu) END
         );
-    WHEN 'second_moments' THEN
-        IF event ->> 'noise' = 'gaussian' THEN
-            RETURN sqrt(moved) * norm ^ 2 / (event ->> 'noise_scale')::float8;
-        END IF;
     WHEN 'minibatch_sgd' THEN
         IF event ->> 'noise' = 'gaussian' THEN
             RETURN moved * norm / (event ->> 'noise_scale')::float8;
@@ -176,11 +172,6 @@ BEGIN
         rho := mu ^ 2 / 2;
     END IF;
     CASE kind
-    WHEN 'second_moments' THEN
-        IF mu IS NULL THEN
-            epsilon := (event ->> 'norm_bound')::float8 ^ 2 * ((event ->> 'dimension')::float8 + 1) / 2
-                / (event ->> 'noise_scale')::float8;
-        END IF;
     WHEN 'minibatch_sgd' THEN
         IF mu IS NULL THEN
             epsilon := privacy_l1(event) * moved * (event ->> 'norm_bound')::float8 / (event ->> 'noise_scale')::float8;
@@ -194,8 +185,6 @@ BEGIN
             / CASE event ->> 'adjacency' WHEN 'replace' THEN 2 ELSE 1 END
             + ln(1 + (event ->> 'curvature')::float8 * (event ->> 'norm_bound')::float8 ^ 2
                 / ((event ->> 'regularization')::float8 + (event ->> 'extra_regularization')::float8));
-    WHEN 'gaussian_objective_perturbation' THEN
-        epsilon := (event ->> 'epsilon')::float8;
     WHEN 'bernoulli_screen', 'exposure_capped_screen' THEN
         selected := ln((event ->> 'q_hi')::float8 / (event ->> 'q_lo')::float8);
         skipped := ln((1 - (event ->> 'q_lo')::float8) / (1 - (event ->> 'q_hi')::float8));

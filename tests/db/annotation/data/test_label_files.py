@@ -86,7 +86,7 @@ def test_whatever_a_cell_begins_with_no_text_of_a_file_is_run(start):
     assert json.loads(line)["text"] == hostile  # only spreadsheets run cells
 
 
-@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "label_studio", "croissant"])
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "label_studio"])
 def test_pieces_leave_before_later_rows_are_fetched(name, monkeypatch):
     monkeypatch.setattr(label_files, "CHUNK", 2)
     monkeypatch.setattr(label_files, "PIECE_CHARACTERS", 100)

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,9 +15,8 @@ from annotation.data.readers.checks import OWNER_TOO_LONG
 from annotation.data.services import datasets
 from annotation.data.services.forgetting import empty_records
 from annotation.data.services.label_files import TABLE_COLUMNS, export_labels
-from annotation.errors import ConfigurationFrozen, InvalidUpload
+from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Project, Query, Record, Role
-from annotation.projects.services.kinds import change_kind
 from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue
 from annotation.work.services.tokens import Scope
@@ -142,10 +140,6 @@ def test_an_annotator_reads_them_and_every_file_gives_them_back():
     assert (row["owner_id"], row["metadata.url"], row["metadata.shop"]) == ("T-1", *wanted.values())
     (task,) = json.loads(b"".join(export_labels(project=project, format="label_studio")))
     assert (task["meta"]["owner_id"], task["meta"]["metadata"]) == ("T-1", wanted)
-    with zipfile.ZipFile(io.BytesIO(b"".join(export_labels(project=project, format="croissant")))) as packed:
-        (row,) = pq.read_table(io.BytesIO(packed.read("labels.parquet"))).to_pylist()
-        assert "owner_id" in packed.read("croissant.json").decode()
-    assert (row["owner_id"], row["metadata.url"], row["metadata.shop"]) == ("T-1", *wanted.values())
 
 
 def test_a_file_has_the_columns_of_all_uploads_each_once_and_under_a_name_of_its_own():
@@ -244,8 +238,6 @@ class TestBehindAGate:
         )
         data = delimited().replace(b"shop", b"label").replace(b"Ulm", b"yes").replace(b"7", b"no")
         imported(project, data, "rows.csv", {"id": "ticket", "label": "label"}, role="public_test")
-        with pytest.raises(ConfigurationFrozen, match="An upload keeps ids or columns"):
-            change_kind(project=project, preset="voice-crowd", unit="record", actor=owner)
         with refused("annotation_record_metadata"):
             Project.objects.filter(pk=project.pk).update(oracle="crowd")
 

@@ -2,14 +2,12 @@
 
 import io
 import json
-import zipfile
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.choices.label_types.catalogue import label_type_of
-from annotation.data.croissant import LABELS
 from annotation.data.readers.reading import Upload
 from annotation.data.services.label_files import FILE_KINDS, SPANS_ALONE, ExportFormat, export_labels
 from annotation.data.services.mappings import layout_of, look_at, suggested_mapping
@@ -43,12 +41,8 @@ DRAWN = settings(max_examples=4, deadline=None, suppress_health_check=[HealthChe
 
 
 def written(project, name):
-    """Return an export as a file that is uploaded: of Croissant the table."""
-    data = b"".join(export_labels(project=project, format=name))
-    if name != ExportFormat.CROISSANT:
-        return data, f"labels.{FILE_KINDS[name].ending}"
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return archive.read(LABELS), LABELS
+    """Return an export as a file that is uploaded."""
+    return b"".join(export_labels(project=project, format=name)), f"labels.{FILE_KINDS[name].ending}"
 
 
 def answered(texts, choices, **options):

@@ -400,15 +400,15 @@ def test_a_block_has_an_hour_to_be_answered():
     ("estimator", "delta", "rule"),
     [
         ("logistic", 1e-6, "annotation_project_training_delta"),
-        ("logistic_gaussian", None, "annotation_project_training_delta"),
-        ("logistic_gaussian", 0.0, "annotation_configuration_declared"),
-        ("logistic_gaussian", 1.0, "annotation_configuration_declared"),
+        ("softmax_steps", None, "annotation_project_training_delta"),
+        ("softmax_steps", 0.0, "annotation_configuration_declared"),
+        ("softmax_steps", 1.0, "annotation_configuration_declared"),
     ],
 )
 def test_gaussian_noise_has_a_delta_and_nothing_else_has_one(estimator, delta, rule):
     with refused(rule):
         make_project(estimator=estimator, training_delta=delta)
-    make_project(estimator="logistic_gaussian", training_delta=1e-6)
+    make_project(estimator="softmax_steps", training_delta=1e-6)
 
 
 def test_the_rules_read_our_tables_and_no_temporary_ones():

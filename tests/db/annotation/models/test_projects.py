@@ -16,7 +16,7 @@ WHAT_IT_IS = {
     "image_width",
 }
 ACCOUNTS = {"privacy_unit", "pool_account", "labels_account"}
-EDITED = {"slug", "name", "question", "guidelines", "guidelines_version", "compared_with", "second_manager"}
+EDITED = {"slug", "name", "question", "guidelines", "guidelines_version", "second_manager"}
 BOOKKEEPING = {"id", "state", "labels_used_through", "labels_used_at", "configuration", "created_by", "created_at"}
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Features
-from annotation.projects.forms.opening import PoolProjectForm, ProjectForm
+from annotation.projects.forms.opening import ProjectForm
 from learner.features.encoder import MultilingualEncoder, SentenceEncoder
 from learner.pools import features
 from tests import learning
@@ -18,13 +18,7 @@ def test_texts_are_offered_the_encoders():
     many = [] if MultilingualEncoder.missing() else [MultilingualEncoder.name]
     always = [Features.STANDARD, "planned", "static_encoder", "encoder", *many]
     assert offered("voice-crowd") == always
-    assert offered("pool-experts") == [*always, "principal"]
-
-
-def test_only_a_trusted_project_is_asked_what_directions_may_cost():
-    chosen = {"data_kind": "image", "features": "principal"}
-    assert "features_epsilon" not in PoolProjectForm(preset=PRESETS["voice-crowd"], initial=chosen).fields
-    assert "features_epsilon" in PoolProjectForm(preset=PRESETS["pool-experts"], initial=chosen).fields
+    assert offered("pool-experts") == always
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,7 +13,6 @@ from annotation.models.joining import Invitation
 from annotation.models.people import GroupRole
 from annotation.models.quality import GoldQuery, Review, ReviewState
 from annotation.people.services import invitations, members
-from annotation.projects.services import kinds
 from annotation.questions.services import correcting, flags, labelling, labels, queue
 from annotation.review import selectors as review_reviewing
 from annotation.review import services
@@ -98,10 +97,6 @@ class TestRole:
     def test_a_project_with_reviewers_becomes_none_of_a_crowd(self, project, reviewer):
         with pytest.raises(IntegrityError, match="nobody reviews but managers"), transaction.atomic():
             type(project).objects.filter(pk=project.pk).update(oracle="crowd")
-        stuck = kinds.hindrances(project, oracle="crowd", arrival="pool", preset="voice-crowd")
-        assert [str(said) for said in stuck] == ["Remove roles, links and invitations of the other kind first."]
-        members.remove_member(project=project, user=reviewer, role=Role.REVIEWER)
-        assert kinds.hindrances(project, oracle="crowd", arrival="pool", preset="voice-crowd") == []
 
     def test_who_is_removed_gives_back_what_they_review(self, project, people, reviewer):
         query = answered(project, people, 0, 1)

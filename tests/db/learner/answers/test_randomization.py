@@ -133,15 +133,15 @@ def test_a_budget_that_is_being_spent_on_the_next_step_is_not_called_too_little(
     """Whoever asks where a project stands reads it in several statements, and a worker may pay between two of them."""
     project = open_randomized()
     learning.fill_crowd(project)
-    price = next_step.model_events
+    price = next_step.training_event
 
     def priced_then_paid(asked):
         event = price(asked)
-        monkeypatch.setattr(next_step, "model_events", price)
+        monkeypatch.setattr(next_step, "training_event", price)
         learning.work_off(project)
         return event
 
-    monkeypatch.setattr(next_step, "model_events", priced_then_paid)
+    monkeypatch.setattr(next_step, "training_event", priced_then_paid)
     assert next_step.project_status(project).step == next_step.Step.LABELLING
     assert charged(project)
 

@@ -96,13 +96,11 @@ def test_words_about_classes_are_a_model_before_any_answer_and_stand_beside_ever
     assert beaten_by(release) in {expected, "constant" if measured.correct <= measured.constant_correct else expected}
 
 
-@pytest.mark.parametrize("estimator", ["logistic", "logistic_gaussian", "logistic_output"])
+@pytest.mark.parametrize("estimator", ["logistic", "logistic_output"])
 def test_logistic_regression_leans_on_examples_and_never_on_names_or_a_sentence(estimator):
-    delta = {"training_delta": 1e-6 if estimator == "logistic_gaussian" else 0.0}
-    project = opened(["fruit", "tool"], estimator=estimator, class_descriptions=WORDS, **delta)
+    chosen = {"estimator": estimator, "training_delta": 0.0}
+    project = opened(["fruit", "tool"], class_descriptions=WORDS, **chosen)
     assert described_prior(project).to_json() == described_model(project).to_json()
     few = ["fruit: what grows on trees", "tool: what a workshop has"]
     for words in ([], few):
-        assert (
-            described_prior(opened(["fruit", "tool"], estimator=estimator, class_descriptions=words, **delta)) is None
-        )
+        assert described_prior(opened(["fruit", "tool"], class_descriptions=words, **chosen)) is None

@@ -12,7 +12,6 @@ from annotation.data.services.forgetting import black_out_pixels
 from annotation.errors import ConfigurationFrozen
 from annotation.models import Dataset, Record
 from annotation.projects.services.configuring import configure_project
-from learner.models import FeatureProjection
 from learner.pools import features
 from learner.pools.configuration import featurizer_of
 from tests import learning
@@ -58,20 +57,6 @@ def accuracy(project):
 def test_hue_is_learned_in_colour_and_not_in_grey():
     assert abs(accuracy(opened()) - 0.5) <= 0.2
     assert accuracy(opened(image_colours="colour")) == 1.0
-
-
-@pytest.mark.slow
-def test_principal_directions_are_found_in_colours_at_the_same_price():
-    prices = {}
-    for colours in ("grey", "colour"):
-        project = opened(
-            image_colours=colours, features="principal", features_epsilon=1.5, feature_dimension=3, pool_epsilon=20.0
-        )
-        uploaded(project, seed=2, number=400, role="pool")
-        assert (features.ready_featurizer(project).pixels.hues is None) == (colours == "grey")
-        prices[colours] = FeatureProjection.objects.get(project=project).entry.epsilon_nano
-    assert prices["grey"] == prices["colour"]
-    assert accuracy(project) >= 0.9
 
 
 def test_an_emptied_slot_is_black_in_every_colour():

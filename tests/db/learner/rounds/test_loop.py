@@ -28,7 +28,7 @@ from tests.factories import make_records, make_user
 from tests.owning import waits_for_a_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CONVEX = ["logistic", "logistic_gaussian", "logistic_output"]
+CONVEX = ["logistic", "logistic_output"]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ SECRET = [
     {"estimator": "planned", "features": "planned", "text_columns": 16},
     {"estimator": "softmax_steps", "features": "planned", "text_columns": 16},
 ]
-OPEN = [{"estimator": "logistic", "training_delta": 0.0}, {"estimator": "logistic_gaussian"}, {"estimator": "sums"}]
+OPEN = [{"estimator": "logistic", "training_delta": 0.0}, {"estimator": "sums"}]
 
 
 def add(project, name="spare part"):

@@ -163,7 +163,7 @@ def read_by_the_client(release, tmp_path):
     assert all(span["score"] > 0.5 for spans in rows for span in spans)
 
 
-PAGES = ("overview", "standing", "card", "dashboard", "ranked_pool", "plan", "releases", "shares", "channels")
+PAGES = ("overview", "standing", "card", "dashboard", "plan", "releases", "shares", "channels")
 OWN_PAGES = ("project", "settings", "data", "quality", "compare_answers", "questions", "own_answers", "budget", "label")
 ROUTES = ("models", "models/1", "models/0", "next-step", "plan", "rounds", "shares", "shares/offers", "work")
 

@@ -45,7 +45,6 @@ def test_many_gaussian_releases_add_up_in_rho(epsilon, pure, zcdp, kind):
     [
         {"selection": "secret_sample"},
         {"selection": "top_c"},
-        {"estimator": "logistic_gaussian"},
         {"arrival": "stream"},
         {"oracle": "crowd"},
         {"pool_delta": 0.0},
@@ -90,7 +89,6 @@ def test_every_preset_says_which_answers_a_release_is_made_of(preset):
 def test_a_charged_account_refuses_what_has_no_rho():
     assert broken_on(settings(training_epsilon=0.25), "zcdp") == {}
     assert "selection" in broken_on(settings(selection="secret_sample"), "zcdp")
-    assert "estimator" in broken_on(settings(estimator="logistic_gaussian"), "zcdp")
     assert broken_on(settings(selection="secret_sample"), "pure") == {}
 
 

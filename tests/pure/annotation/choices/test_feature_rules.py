@@ -15,19 +15,5 @@ def test_what_a_choice_needs_must_be_there_and_an_encoder_reads_texts(monkeypatc
     assert "features" in broken_rules(IMAGES | {"features": "encoder"})
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"features": "principal"}, "features_epsilon"),
-        ({"features": "principal", "features_epsilon": 5.0}, "features_epsilon"),
-        ({"features": "principal", "features_epsilon": 0.5, "data_kind": "text"}, "features"),
-        ({"features_epsilon": 0.5}, "features_epsilon"),
-    ],
-)
-def test_principal_directions_are_paid_for_by_a_trusted_pool_of_images(change, field):
-    assert field in broken_rules(IMAGES | change)
-
-
 def test_what_has_a_proof_is_accepted():
-    assert broken_rules(IMAGES | {"features": "principal", "features_epsilon": 0.5}) == {}
     assert broken_rules(IMAGES) == {}

@@ -113,7 +113,6 @@ def test_under_a_limit_that_others_share_each_block_pays_alone():
         {"pool_epsilon": -1.0},
         {"pool_delta": 1.0},
         {"selection_rate": 1.5},
-        {"features": "principal", "features_epsilon": 3.0, "data_kind": "image"},
     ],
 )
 def test_where_something_else_decides_or_is_wrong_nothing_is_planned(changed):

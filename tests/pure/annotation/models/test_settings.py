@@ -56,6 +56,6 @@ def test_a_project_names_what_is_declared_and_nothing_else():
     assert set(Settings.absent) <= {*declared(), *KEYS}
 
 
-@pytest.mark.parametrize(("name", "value"), [("overlap", 2), ("windows_ahead", None), ("features_epsilon", 1.0)])
+@pytest.mark.parametrize(("name", "value"), [("overlap", 2), ("windows_ahead", None), ("maximum_releases", 1)])
 def test_another_default_is_found(name, value):
     assert name in otherwise({**Settings.absent, name: value})

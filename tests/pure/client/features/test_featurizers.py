@@ -16,7 +16,6 @@ from dpal.features.table import CategoricalColumn, NumericColumn
 from dpal.model import Model
 from learner.features.base import Featurizer
 from learner.features.image import ImageFeaturizer
-from learner.features.principal import PrincipalImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
@@ -59,8 +58,6 @@ FEATURIZERS = {
     "pixels in colour": ImageFeaturizer(6, 5, row_scaling="bounded", hues=(2, 1)),
     "pooled in colour": COLOURS,
     "projected in colour": ImageFeaturizer(6, 5, projection=(4, 7), centered=True, hues=(2, 1)),
-    "directions in colour": PrincipalImageFeaturizer(COLOURS, 2, np.random.default_rng(1).normal(size=(2, 10))),
-    "directions": PrincipalImageFeaturizer(PIXELS, 2, np.random.default_rng(1).normal(size=(2, 6))),
 }
 
 
@@ -157,7 +154,7 @@ def test_rows_become_the_same_rows(tmp_path, name):
         ours.transform(["a text"])
 
 
-@pytest.mark.parametrize("name", ["pixels", "pooled", "projected", "directions"])
+@pytest.mark.parametrize("name", ["pixels", "pooled", "projected"])
 def test_images_become_the_same_rows(tmp_path, name):
     theirs = FEATURIZERS[name]
     ours = read_featurizer(write(tmp_path / "release", theirs))

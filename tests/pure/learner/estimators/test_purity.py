@@ -74,7 +74,6 @@ def chain(*, classes, **options):
 PURE = {
     "objective": lambda **options: PrivateLogisticRegression(2.0, **options),
     "objective from a prior": lambda **options: PrivateLogisticRegression(2.0, prior=PRIOR, **options),
-    "gaussian": lambda **options: PrivateLogisticRegression(2.0, method="gaussian", delta=1e-5, **options),
     "output": lambda **options: PrivateLogisticRegression(2.0, method="output", **options),
     "huber without intercept": lambda **options: PrivateHuberSVM(2.0, fit_intercept=False, **options),
     "sums": lambda **options: PrivateSums(20.0, delta=1e-6, moment_share=0.3, **options),

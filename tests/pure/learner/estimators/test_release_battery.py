@@ -17,10 +17,8 @@ from privacy.mechanisms.randomness import RandomSource, SecureRandom, Simulation
 
 PRIVATE = {
     "objective": lambda **options: PrivateLogisticRegression(2.0, **options),
-    "gaussian": lambda **options: PrivateLogisticRegression(2.0, method="gaussian", delta=1e-5, **options),
     "output": lambda **options: PrivateLogisticRegression(2.0, method="output", **options),
     "huber": lambda **options: PrivateHuberSVM(2.0, **options),
-    "huber gaussian": lambda **options: PrivateHuberSVM(2.0, method="gaussian", delta=1e-5, **options),
     "huber output": lambda **options: PrivateHuberSVM(2.0, method="output", **options),
     "sums": lambda **options: PrivateSums(2.0, delta=1e-6, **options),
     "softmax steps": lambda **options: PrivateSoftmaxSteps(2.0, delta=1e-6, steps=5, **options),

@@ -45,7 +45,6 @@ class ShortenedSums(ShortensRows, PrivateSums):
 ESTIMATORS = {
     "sums": ShortenedSums(1e6, delta=1e-6, norm_bound=NORM_BOUND, intercept_scaling=30.0, random_state=0),
     "objective": Shortened(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),
-    "gaussian objective": Shortened(1e3, 0.1, "gaussian", delta=1e-6, norm_bound=NORM_BOUND, random_state=0),
     "output": Shortened(1e6, 0.1, "output", norm_bound=NORM_BOUND, random_state=0),
     "logistic twin": LogisticRegressionBaseline(0.1),
     "huber": ShortenedHuber(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),

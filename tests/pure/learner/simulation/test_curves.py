@@ -15,7 +15,7 @@ SECRET = Setup(
     n_classes=2,
     dimension=16,
     records=600,
-    estimator="logistic_gaussian",
+    estimator="softmax_steps",
     training=Training(epsilon=1.5),
     declared={"training_delta": 1e-6},
     selection="secret_sample",

@@ -54,7 +54,6 @@ EXAMPLES = [
     ev.OutputPerturbationEvent(10.0, 0.3, 5, 1e-6),
     ev.OutputPerturbationEvent(0.1, 0.3, 5, 1e-6, form="mean", n=100, noise="gaussian", delta=1e-6, n_models=4),
     TILT,
-    ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01, output_noise="k_norm", n_models=3),
     ev.SecretSampleEvent(TILT, 0.2),
     ev.SecretSampleEvent(TILT, 0.2, 3.0),
     ev.SecretSampleEvent(ev.GaussianEvent(1.0, 5.0, delta=1e-6), 0.1),
@@ -62,8 +61,6 @@ EXAMPLES = [
     ev.BanditOgdEvent(5, 1.0, 0.1, 200.0, delta=1e-6),
     ev.ScreenRoundEvent(0.6, 0.2),
     ev.SecretChoiceEvent(0.3),
-    ev.SecondMomentsEvent(20, 1.0, 30.0),
-    ev.SecondMomentsEvent(20, 1.0, 5.0, "gaussian", 1e-6),
     ev.RandomizedAnswersEvent(2.0, 18),
     ev.RandomizedAnswersEvent(1.0, 1000, "uniform", "annotator", randomizations=3, questions_per_annotator=20),
     ev.SecretSeriesEvent((0.1, 0.3), (3.0, 2.0), (0.0, 0.0)),
@@ -472,51 +469,6 @@ def test_calibrated_objective_perturbation_stays_within_its_target(
     assert event.cost().epsilon >= epsilon * (1 - 1e-9)
 
 
-@given(
-    epsilon=st.floats(0.05, 10),
-    delta=st.floats(1e-9, 0.1),
-    regularization=st.floats(0.01, 100),
-    curvature=st.floats(0.05, 2),
-    bound=st.floats(0.5, 2),
-)
-def test_calibrated_gaussian_tilt_stays_within_its_target_and_uses_it(epsilon, delta, regularization, curvature, bound):
-    sigma, extra = training.gaussian_objective_perturbation(
-        epsilon, delta, regularization, gradient_bound=bound, curvature=curvature, norm_bound=bound
-    )
-    event = ev.GaussianObjectiveEvent(
-        epsilon, sigma, regularization, extra, 3, 1e-9, 1.0, curvature=curvature, norm_bound=bound, gradient_bound=bound
-    )
-    cost = event.cost()
-    assert cost.delta <= delta
-    assert cost.delta >= delta * (1 - 1e-6)
-    assert cost.epsilon - event.output_cost().epsilon == pytest.approx(epsilon)
-    tighter = ev.GaussianObjectiveEvent(
-        epsilon,
-        sigma * 0.99,
-        regularization,
-        extra,
-        3,
-        1e-9,
-        1.0,
-        curvature=curvature,
-        norm_bound=bound,
-        gradient_bound=bound,
-    )
-    assert tighter.cost().delta > delta
-
-
-def test_a_gaussian_tilt_pays_for_all_models_and_for_both_steps_of_a_replacement():
-    one = ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01)
-    three = ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01, n_models=3)
-    assert three.cost() == one.cost().times(3)
-    assert one.cost(adjacency="replace") == one.cost().of_two_steps()
-    assert one.cost().delta == pytest.approx(composition.gaussian_delta(0.25, 1.0 - math.log1p(0.025)), rel=1e-6)
-    with pytest.raises(ValueError, match="gradient_tolerance must be > 0"):
-        ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 0.0, 0.01)
-    with pytest.raises(ValueError, match="output_noise"):
-        ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01, output_noise="gaussian")
-
-
 @pytest.mark.parametrize("event", [event for event in EXAMPLES if hasattr(event, "n_models")], ids=name)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_every_model_of_a_one_vs_rest_is_charged(event, adjacency):
@@ -602,6 +554,4 @@ def test_only_gaussian_noise_has_a_gaussian_ratio(event):
         "mutual_information_ogd",
         "bandit_ogd",
     )
-    assert (mu is not None) == (
-        always or (event.kind in ("second_moments", "picked_fit") and event.noise == "gaussian")
-    )
+    assert (mu is not None) == (always or (event.kind == "picked_fit" and event.noise == "gaussian"))

@@ -10,7 +10,7 @@ from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import Cost, NoProof
 from privacy.accounting.events import GaussianEvent, MinibatchSgdEvent, SecretBlockEvent, SecretSeriesEvent
 from privacy.accounting.screens import hidden_selection_epsilon
-from privacy.accounting.series import even_training, mixture_epsilon, series_event
+from privacy.accounting.series import even_training, mixture_epsilon
 
 
 def test_the_whole_series_costs_less_than_its_blocks_one_by_one():
@@ -67,25 +67,6 @@ def test_gaussian_blocks_by_numerical_integration(sigma, rates):
     for one, other in ((p, q), (q, p)):
         beyond = np.maximum(one - math.exp(cost.epsilon) * other, 0).sum()
         assert beyond <= cost.delta * (1 + 1e-3)
-
-
-@given(
-    epsilon=st.floats(0.05, 5),
-    delta=st.sampled_from([0.0, 1e-8, 1e-5]),
-    rates=st.lists(st.floats(0.01, 0.25), min_size=1, max_size=4),
-)
-def test_solved_series_cost_what_was_asked_and_hardly_less(epsilon, delta, rates):
-    cost = series_event(epsilon, delta, rates).cost()
-    assert 0.9999999 * epsilon <= cost.epsilon <= epsilon
-    assert cost.delta <= delta
-    if delta:
-        assert cost.delta >= 0.999 * delta
-
-
-def test_shares_say_who_gets_more():
-    event = series_event(2.0, 1e-6, [0.1, 0.1], [1.0, 3.0])
-    assert event.epsilons[1] > event.epsilons[0]
-    assert event.deltas[1] == pytest.approx(3 * event.deltas[0])
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ from tests.evidence.report import CANARY
 
 # `make evidence` sends every canary twenty times.
 CANARIES = int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
-SCALES = {"objective": "epsilon_prime", "output": "noise_scale", "gaussian": "sigma"}
+SCALES = {"objective": "epsilon_prime", "output": "noise_scale"}
 pytestmark = pytest.mark.statistical
 
 
 def convex(estimator_class, method, epsilon=2.0, **options):
-    given = {"delta": 1e-6 if method == "gaussian" else 0.0, "intercept_scaling": 0.2, "classes": ["a", "b", "c"]}
+    given = {"intercept_scaling": 0.2, "classes": ["a", "b", "c"]}
     return estimator_class(epsilon, 1.0, method, **given | options)
 
 
@@ -103,7 +103,6 @@ ESTIMATORS = {
         for method in SCALES
     },
     "little epsilon": convex(PrivateLogisticRegression, "objective", 0.05),
-    "little Gaussian epsilon": convex(PrivateLogisticRegression, "gaussian", 0.05),
     "replaced rows": convex(PrivateLogisticRegression, "objective", adjacency="replace"),
     "much epsilon": convex(PrivateHuberSVM, "objective", 12.0),
     "sums": PrivateSums(1.0, classes=[0, 1, 2]),

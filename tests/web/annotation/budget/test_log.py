@@ -21,12 +21,12 @@ from tests.permission_scene import named_patterns
 pytestmark = pytest.mark.django_db
 # Pages that only show, so that no line ever names them.
 SHOWING = {
-    "annotation": "projects project configuration_file compare_configurations"
+    "annotation": "projects project configuration_file"
     " log log_csv crowd_done own_statistics own_answers questions question asked_image checks check_image review"
     " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
     " export_file statement_json limit_requests reported why question_image guideline_picture told_picture"
     " populations population population_statement",
-    "learner": "overview standing next_step card dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
+    "learner": "overview standing next_step card dashboard work_list dashboard_plot dashboard_csv closing"
     " forget plan_plot draft_plan_plot releases release accuracy_plot measure_plot release_file shares_csv",
 }
 

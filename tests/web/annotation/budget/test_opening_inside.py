@@ -5,7 +5,6 @@ import json
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
-from django.urls import reverse
 
 from annotation.models import Project
 from annotation.projects.services import opening
@@ -14,7 +13,7 @@ from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from tests.clients import browser_of, program_of
 from tests.factories import make_user, open_population
-from tests.openings import look, open_by, sent_by
+from tests.openings import look, open_by
 
 pytestmark = pytest.mark.django_db
 EXPERTS, CROWD = "pool-experts", "voice-crowd"
@@ -95,25 +94,6 @@ def test_a_number_nobody_declared_and_a_population_of_others_are_refused(owner, 
     refused = open_by(client, EXPERTS, TASK | {"population": foreign.slug, "records_per_person": "1"})
     assert refused.context["membership"].errors.keys() == {"population"}
     assert "Foreign" not in refused.content.decode()
-
-
-def test_the_random_project_beside_one_of_a_population_begins_inside(owner, client):
-    population = opened(owner)
-    project = opening.create_project(
-        name="Notes",
-        preset=EXPERTS,
-        owner=owner,
-        data_kind="text",
-        classes=["a", "b"],
-        question="Which?",
-        selection="top_c",
-        population=population,
-        records_per_person=2,
-    )
-    address = client.post(reverse("annotation:open_beside", args=[project.slug]))["Location"]
-    client.post(address, sent_by(client.get(address)) | {"open": "1"})
-    quota = quota_of(Project.objects.exclude(pk=project.pk).get().pool_account)
-    assert (quota.population, quota.records_per_person) == (population, 2)
 
 
 def test_opening_and_joining_are_one_transaction(owner):

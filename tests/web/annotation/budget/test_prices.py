@@ -49,9 +49,9 @@ FREE = """
     annotation:crowd_start annotation:decide annotation:decide_limit
     annotation:decide_population annotation:flag annotation:from_file annotation:gate
     annotation:give_group_role annotation:guidelines
-    annotation:invitations annotation:join annotation:join_population annotation:kind annotation:label
+    annotation:invitations annotation:join annotation:join_population annotation:label
     annotation:label_budget annotation:labelling annotation:mails annotation:new_population annotation:new_project
-    annotation:open_beside annotation:people annotation:population_limit annotation:population_managers
+    annotation:people annotation:population_limit annotation:population_managers
     annotation:quality annotation:read_guidelines annotation:remove_member
     annotation:resolve annotation:retention annotation:retire_check
     annotation:revoke_crowd_link annotation:revoke_invitation
@@ -71,13 +71,13 @@ FREE = """
     api:join_population api:label_assignment api:open_population api:open_project api:openapi-json api:openapi-view
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment
     learner:cancel_work learner:channels learner:check_again
-    learner:compare_projects learner:delete_project learner:draft_plan learner:endorse learner:forget_now
+    learner:delete_project learner:draft_plan learner:endorse learner:forget_now
     learner:plan api:simulate_plan
     learner:preview_forget webhooks:remove_webhook learner:retire webhooks:send_webhook_again
     learner:set_archived webhooks:webhooks
-    api:change_description api:change_retention api:preview_kind api:change_kind api:set_archived api:delete_project
+    api:change_description api:change_retention api:set_archived api:delete_project
     api:change_limit api:decide_limit api:set_second_manager
-    api:open_beside api:compare_projects api:cancel_work api:check_again api:endorse_model
+    api:cancel_work api:check_again api:endorse_model
     api:add_webhook api:remove_webhook api:send_webhook_again
     webhooks:change_webhook webhooks:rotate_webhook_secret api:change_webhook api:rotate_webhook_secret
     api:choose_mails api:send_work_again api:stop_work
@@ -92,7 +92,6 @@ RESERVING = {
     ),
     "learner/pools/attempts.py": "a round or a training, below",
     "learner/pools/starts.py": "annotation:preview, with a limit of its own on the button",
-    "learner/pools/features.py": "the first round or training, whose price it is part of",
     "learner/rounds/services/randomization.py": "by itself, once for all answers, as declared",
     "learner/rounds/services/loop.py": "by itself as declared; learner:retry_work",
     "learner/rounds/services/selection.py": "by itself as declared; learner:retry_work",

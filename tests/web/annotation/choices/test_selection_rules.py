@@ -31,13 +31,13 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
     }
     assert defaults.keys() - known.keys() <= set(parameter_names(Kind.STRATEGY))
     assert "screen_high" in defaults.keys() - known.keys()
-    convex = {"logistic", "logistic_gaussian", "logistic_output"}
+    convex = {"logistic", "logistic_output"}
     without_delta = {
         each.name
         for each in CATALOGUE.of_kind(Kind.ESTIMATOR)
         if "trusted" in each.sound.oracles and "training_delta" not in {declared.name for declared in each.parameters()}
     }
-    assert without_delta == {name for name in convex if not name.endswith("_gaussian")}
+    assert without_delta == convex
     estimators = {each.name: each for each in CATALOGUE.of_kind(Kind.ESTIMATOR)}
     assert {*estimators} >= convex
     assert all("pool" in estimators[name].sound.arrivals for name in convex)
@@ -58,7 +58,7 @@ def test_a_policy_is_offered_where_its_declaration_says():
         ({"repeat_votes": True}, "repeat_votes"),
         ({"estimator": "logistic_baseline"}, "estimator"),
         ({"estimator": "running_sums", "training_delta": 1e-6}, "estimator"),
-        ({"estimator": "logistic_gaussian", "training_delta": 0.0}, "training_delta"),
+        ({"estimator": "softmax_steps", "training_delta": 0.0}, "training_delta"),
         ({"estimator": "logistic", "training_delta": 1e-6}, "training_delta"),
         ({"estimator": "logistic", "training_delta": 0.0, "regularization": 0.0}, "regularization"),
         ({"selection": "random", "training_delta": 1e-5}, "pool_delta"),
@@ -69,7 +69,7 @@ def test_a_combination_without_a_proof_names_its_field(changes, field):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"selection": "bernoulli_screen"}, {"estimator": "logistic_gaussian", "training_delta": 1e-6}]
+    "changes", [{"selection": "bernoulli_screen"}, {"estimator": "softmax_steps", "training_delta": 1e-6}]
 )
 def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
     assert broken_rules(settings_of("voice-crowd", **changes))

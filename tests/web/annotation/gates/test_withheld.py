@@ -104,7 +104,7 @@ def test_no_page_no_answer_and_no_log_line_has_a_withheld_text(
     gates.run_gate(job_id=project.jobs.get(kind="gate").pk)
     assert list(Query.objects.values_list("text", flat=True)) == ["play jazz"]
     found = addresses(project)
-    for expected in ("/gate/", "/data/pool/", "/budget/statement.csv", "/api/v1/", "/overview/", "/ledger"):
+    for expected in ("/gate/", "/budget/statement.csv", "/api/v1/", "/overview/", "/ledger"):
         assert any(expected in address for address in found), expected
     answered = 0
     for name, (browser, machine) in clients(project, manager).items():

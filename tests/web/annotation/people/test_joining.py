@@ -12,10 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused
-from annotation.models import Assignment, Membership, Role
+from annotation.models import Assignment, Configuration, Membership, Project, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.people.services import crowd_links, invitations, members
-from annotation.projects.services import kinds
 from annotation.questions.services import labelling, labels, queue
 from tests.factories import add_members, make_candidates, make_project, make_user, open_preset
 from tests.threads import at_once
@@ -340,7 +339,11 @@ class TestParticipants:
         # Once the project shows records, the link that led there is no reason any more.
         member.delete()
         crowd.crowd_links.update(revoked_at=timezone.now())
-        kinds.change_kind(project=crowd, preset="pool-experts", unit="record", actor=crowd.created_by)
+        held = trusted.configuration
+        now = {"project": crowd, "version": crowd.configuration.version + 1}
+        following = Configuration.objects.create(**now, document=held.document, digest=held.digest)
+        shows = {"oracle": "trusted", "preset": trusted.preset, "privacy_unit": trusted.privacy_unit}
+        Project.objects.filter(pk=crowd.pk).update(configuration=following, labels_account=None, **shows)
         with pytest.raises(IntegrityError, match="takes no other role"), transaction.atomic():
             Membership.objects.create(project=crowd, user=participant, role=Role.ANNOTATOR)
 

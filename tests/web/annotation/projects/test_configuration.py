@@ -80,7 +80,7 @@ def test_a_new_choice_shows_its_settings_first(client: Client, manager: User) ->
 
 
 def test_a_combination_without_a_proof_is_refused_with_its_rule(client: Client, manager: User) -> None:
-    project = open_preset(manager, "pool-experts", estimator="logistic_gaussian")
+    project = open_preset(manager, "pool-experts", estimator="logistic", training_delta=0.0)
     response = client.post(page_of(project), sent_from(client, project, regularization="0"))
     assert response.status_code == 422
     assert "Must be above 0, got" in response.content.decode()

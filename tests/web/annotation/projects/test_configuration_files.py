@@ -191,25 +191,13 @@ def test_a_copy_may_be_changed_before_it_is_opened(client, owner):
     assert Project.objects.exclude(pk=project.pk).get().name == "Second"
 
 
-def test_two_projects_are_compared_setting_by_setting(client, owner):
-    one = opened(owner)
-    two = opened(owner, name="Others", overlap=one.overlap + 1)
-    url = reverse("annotation:compare_configurations", args=[one.slug])
-    assert "differences" not in client.get(url).context
-    found = client.get(url, {"with": two.slug}).context["differences"]
-    assert found == [("Name", "Invoices", "Others"), ("People per question", str(one.overlap), str(two.overlap))]
-
-
-def test_only_managers_copy_a_configuration_or_compare_with_it(client, owner):
+def test_only_managers_copy_a_configuration(client, owner):
     other = make_user("other")
     theirs = opening.create_project(preset="pool-experts", owner=other, name="Theirs", data_kind="text", **DESCRIBED)
-    mine = opened(owner)
     for role in (None, Role.ANNOTATOR, Role.ENGINEER):
         if role:
             members.add_member(project=theirs, user=owner, role=role)
         assert client.post(reverse("annotation:copy_project", args=[theirs.slug])).status_code == 404
-        beside = client.get(reverse("annotation:compare_configurations", args=[mine.slug]), {"with": theirs.slug})
-        assert beside.status_code == 404
 
 
 def test_who_may_open_no_project_may_open_none_from_a_file(owner):
@@ -241,10 +229,6 @@ class TestRest:
         assert (answer.status_code, answer.json()["name"]) == (201, "From a program")
         again = Project.objects.get(slug=answer.json()["slug"])
         assert same_settings(project, again)
-        found = self.call(
-            owner, "get", f"/api/v1/projects/{project.slug}/configuration/differences/{again.slug}"
-        ).json()
-        assert found == [{"setting": "name", "here": "Invoices", "other": "From a program"}]
 
     def test_every_wrong_value_is_named_and_nothing_opened(self, owner):
         project = opened(owner)

@@ -218,8 +218,8 @@ def test_a_page_shows_what_the_preset_uses(manager: User) -> None:
     assert shown & ALL_SETTINGS == SELECTION_SETTINGS["secret_sample"]
     assert "training_delta" in shown
     assert not shown & {"columns", "image_height", "step_size", "gate_k", "regularization"}
-    convex = form_of("pool-experts", estimator="logistic_gaussian")
-    assert {"training_delta", "regularization"} < shown_in(new_project_page(manager, "pool-experts", convex))
+    convex = form_of("pool-experts", estimator="logistic")
+    assert "regularization" in shown_in(new_project_page(manager, "pool-experts", convex))
     crowd = shown_in(new_project_page(manager, "voice-crowd"))
     assert {"gate_delta", "gate_floor", "label_randomizer", "answers_epsilon", "round_size"} < crowd
     others = {"gate_k", "gate_sampling_rate", "selection_rate", "screen_high", "training_delta"}
@@ -246,7 +246,7 @@ def test_the_page_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
 @pytest.mark.parametrize(
     ("choice", "fields"),
     [
-        ({"estimator": "logistic_gaussian"}, {"training_delta", "regularization"}),
+        ({"estimator": "softmax_steps"}, {"training_delta"}),
         ({"estimator": "logistic"}, {"regularization"}),
         ({"data_kind": "table"}, {"columns"}),
         ({"data_kind": "image"}, {"image_height", "image_width", "image_colours", "feature_dimension"}),

@@ -13,7 +13,7 @@ from annotation.work import ranges
 from learner.errors import NotReleased
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
-from learner.pools import features
+from learner.pools.configuration import featurizer_of
 from learner.releases import downloads, storage
 from learner.releases.services import versions
 from learner.rounds.services import suggestions
@@ -81,7 +81,7 @@ def test_files_in_parts_and_predictions(project, settings):
     said = {"texts": ["apple pear", "hammer saw", ""]}
     found = engineer.post(f"{base}/latest/predict", said, content_type="application/json").json()
     model = LinearModel.from_json(json.loads(body))
-    X = features.ready_featurizer(project).transform(said["texts"])
+    X = featurizer_of(project).transform(said["texts"])
     assert found["labels"] == model.predict(X)
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=1e-12)
     assert (found["version"], found["classes"]) == (1, learning.CLASSES)

@@ -85,7 +85,10 @@ def test_a_poll_leaves_what_was_said_for_the_next_page():
     owner = make_user()
     project = learning.open_trusted(owner, selection="random")
     client = browser_of(owner)
-    client.post(reverse("learner:compare_projects", args=[project.slug]), {"compared_with": "none"})
+    client.post(
+        reverse("annotation:settings", args=[project.slug]),
+        {"name": project.name, "question": project.question, "lease_seconds": 900},
+    )
     address = reverse("annotation:budget", args=[project.slug])
     said = '<ul class="messages">'
     assert said not in poll(client, address).content.decode()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -97,41 +97,6 @@ def test_engineers_see_what_was_spent_and_released_and_no_answers(project: Proje
         assert client.get(reverse("learner:dashboard_csv", args=[project.slug, name])).status_code == 404
     assert client.get(reverse("learner:dashboard_plot", args=[project.slug, "labels"])).status_code == 404
     assert len(rows_of(client, project, "releases")) == 1
-
-
-@pytest.mark.slow
-def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: Project, manager: User) -> None:
-    learning.run_to_release(project, make_user(), version=2)
-    client = browser_of(manager)
-    address = reverse("annotation:open_beside", args=[project.slug])
-    assert (
-        "Open a comparison project"
-        not in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
-    )
-    assert client.post(address).status_code == 403
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
-    client = browser_of(User.objects.get(pk=manager.pk))
-    assert "Open a comparison project" in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
-    check = client.post(address, follow=True)
-    assert f"stand beside {project.name}" in check.content.decode()
-    assert not any(one.selection == "random" for one in Project.objects.all())
-    client.post(check.redirect_chain[-1][0])
-    project.refresh_from_db()
-    companion = project.compared_with
-    assert companion is not None
-    assert companion.name == f"{project.name}, random choice"
-    same = ("classes", "round_size", "labels_per_release", "regularization", "feature_dimension", "maximum_releases")
-    assert [companion.settings[name] for name in same] == [project.settings[name] for name in same]
-    assert guarantee(companion.pool_account).epsilon_limit == guarantee(project.pool_account).epsilon_limit
-    # Two models: what choosing and training cost here, training alone costs there.
-    spent = guarantee(project.pool_account).epsilon_spent
-    assert 2 * companion.settings["training_epsilon"] == pytest.approx(spent)
-    assert companion.settings["training_epsilon"] > project.settings["training_epsilon"]
-    # What stands beside another or asks at random itself has no other beside it.
-    for other in (project, companion):
-        page = client.get(reverse("learner:dashboard", args=[other.slug])).content.decode()
-        assert "comparison project" not in page
-    assert client.post(reverse("annotation:open_beside", args=[companion.slug])).status_code == 404
 
 
 def test_where_answers_are_secret_no_number_or_time_of_them_is_drawn_or_filed(manager: User) -> None:

@@ -33,7 +33,6 @@ def test_a_manifest_says_where_the_version_came_from(release):
     manifest, project = manifest_of(release), release.project
     # Whoever has the REST interface makes the digest of the settings again.
     assert manifest["configuration_sha256"] == configuration_digest(shown_configuration(release))
-    assert manifest["model_signing_key"] == storage.signer().models.public_key
     public = FeatureMatrix.objects.get(dataset__in=evaluations.public_test_sets(project))
     assert manifest["data"]["public_sha256"] == {public.dataset.name: public.sha256}
     # Of private data there is none, keyed or not.

@@ -33,7 +33,6 @@ def test_files_open_with_the_bytes_that_were_released(release):
         "privacy.json",
         "manifest.json",
         "manifest.sig",
-        "model.sig",
     }
     with storage.open_file(release=release, name="card.md") as file:
         card = file.read().decode()

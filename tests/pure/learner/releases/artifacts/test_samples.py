@@ -7,7 +7,6 @@ import pytest
 from dpal.features.table import CategoricalColumn, NumericColumn
 from learner.features.base import TEXTS
 from learner.features.image import ImageFeaturizer
-from learner.features.principal import PrincipalImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
@@ -22,9 +21,7 @@ FEATURIZERS = [
     StaticEncoder(n_features=16),
     TabularFeaturizer([NumericColumn("age", 0, 100, "unit"), CategoricalColumn("kind", ["a", "b"])]),
     PIXELS,
-    PrincipalImageFeaturizer(PIXELS, 2, np.eye(2, 6)),
     COLOURS,
-    PrincipalImageFeaturizer(COLOURS, 2, np.eye(2, 10)),
 ]
 
 
