@@ -16,6 +16,7 @@ import click
 from dpal import managing, settings, tables, team
 from dpal.errors import DpalError, NotAllowed, NotGenuine, NotInScope, Refused, install
 from dpal.features.table import with_points
+from dpal.label_studio import serve as serve_predictions
 from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.model import Model
@@ -373,6 +374,35 @@ def _written(model: Model, label: Any) -> Any:
     if model.finds_spans:
         return [asdict(span) for span in label]
     return list(label)
+
+
+@main.command()
+@click.argument("project")
+@click.option("--label-studio", is_flag=True, required=True, help="As a machine-learning backend of Label Studio.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=9090, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--folder", is_flag=True, help="PROJECT is a folder that `dpal download` made.")
+@with_release
+def serve(
+    project: str,
+    label_studio: bool,
+    host: str,
+    port: int,
+    folder: bool,
+    site: str | None,
+    public_key: str | None,
+    **meaning: Any,
+) -> None:
+    """Serve predictions of PROJECT to people who label elsewhere."""
+    model = opened_model(project, folder=folder, site=site, public_key=public_key, **meaning)
+    if model.records != "texts":
+        raise DpalError("Predictions are served of texts alone.")
+    if model.finds_spans:
+        raise DpalError("Spans are not served yet: use `dpal predict`.")
+    with serve_predictions(model, host=host, port=port) as server:
+        click.echo(f"Add http://{host}:{server.server_port} in Label Studio under Settings, Model.")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 def opened_model(project: str, *, folder: bool, site: str | None, public_key: str | None, **meaning: Any) -> Model:
