@@ -80,8 +80,8 @@ def tasks(data: Path) -> list[Task]:
 def measured(task: Task, *, epsilon: float, labels: int, runs: int) -> Cell:
     """Return the mean over `runs` draws of sample and noise."""
     from learner.estimators import class_shares as shares
+    from privacy.accounting.counts import class_counts_event
     from privacy.accounting.screens import inner_epsilon
-    from privacy.accounting.shares import class_counts_event
     from privacy.mechanisms import shares as counts
     from privacy.mechanisms.randomness import SimulationRandom
     from privacy.mechanisms.session import Measurement, MeasuringSession
@@ -163,8 +163,8 @@ class Abstained(NamedTuple):
 def abstained(task: Task, *, runs: int) -> list[Abstained]:
     """Return what thresholds do on all records of the pool; a run without one has kept its promise."""
     from learner.estimators import abstaining
+    from privacy.accounting.counts import class_counts_event
     from privacy.accounting.screens import inner_epsilon
-    from privacy.accounting.shares import class_counts_event
     from privacy.mechanisms.randomness import SimulationRandom
     from privacy.mechanisms.shares import count_query
 

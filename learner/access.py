@@ -11,7 +11,7 @@ from annotation.models import Membership, Project, Role
 from annotation.selectors import seen_by
 from learner.models import ModelRelease
 from learner.pools import selectors
-from privacy.accounting.units import atto_shown, nano_shown
+from privacy.accounting.cost import atto_shown, nano_shown
 from privacy.ledger.models import LedgerEntry
 
 

@@ -25,8 +25,8 @@ from annotation.people.services import limits
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, RoomRouter, checked, page_of, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope
+from privacy.accounting.cost import MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
-from privacy.accounting.units import MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.ledger.checkpoints import log_of
 from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message

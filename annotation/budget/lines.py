@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.budget.words import STATES, reason_words, upload_names, what_words
 from annotation.wording import localized
-from privacy.accounting.units import atto_shown, nano_shown
+from privacy.accounting.cost import atto_shown, nano_shown
 from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import statement
 

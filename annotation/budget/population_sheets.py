@@ -17,8 +17,8 @@ from annotation.models import Project
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.services import limits
 from annotation.wording import localized
+from privacy.accounting.cost import epsilon_limit_to_nano, nano_spendable, nano_spent
 from privacy.accounting.events import event_from_json
-from privacy.accounting.units import epsilon_limit_to_nano, nano_spendable, nano_spent
 from privacy.ledger.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.populations import rule_of_other_key, rule_without_conversion
 from privacy.ledger.selectors import Guarantee, guarantee, payments_left, quota_of, spending_by_subject

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.budget.words import delta_words, epsilon_words, mechanism_words, subject_words, upload_names
 from dpal.reading.formulas import protected
-from privacy.accounting.units import atto_spent, nano_spent
+from privacy.accounting.cost import atto_spent, nano_spent
 from privacy.errors import Spending
 from privacy.ledger.models import BudgetAccount, Filter
 from privacy.ledger.selectors import spending_by_mechanism, spending_by_person, spending_by_subject, statement

@@ -17,9 +17,9 @@ from annotation.choices.cards import ChoiceCards
 from annotation.models import Dataset
 from annotation.wording import localized
 from privacy.accounting.composition import reading, recommended_delta
+from privacy.accounting.cost import atto_shown, nano_shown
 from privacy.accounting.event import REGISTRY
 from privacy.accounting.events import Event, event_from_json
-from privacy.accounting.units import atto_shown, nano_shown
 
 
 def epsilon_words(value: float | None) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.errors import InvalidUpload
-from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
+from privacy.accounting.cost import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Choice, Kind, Parameter
 from privacy.wording import as_message
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.learning import chosen_estimator, learn_responses
 from privacy.accounting.answers import LARGEST_EPSILON
+from privacy.accounting.cost import epsilon_to_nano
 from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
-from privacy.accounting.units import epsilon_to_nano
 from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism
 from privacy.wording import as_message

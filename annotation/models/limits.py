@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.numbered import NumberedModel
-from privacy.accounting.units import atto_shown, nano_shown
+from privacy.accounting.cost import atto_shown, nano_shown
 
 
 class RequestKind(models.TextChoices):

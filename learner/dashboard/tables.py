@@ -24,8 +24,7 @@ from learner.pools import records
 from learner.releases import evaluations as evaluation_selectors
 from learner.rounds import failures
 from privacy.accounting.composition import zcdp_epsilon
-from privacy.accounting.cost import Cost
-from privacy.accounting.units import atto_spendable, nano_spendable, nano_spent
+from privacy.accounting.cost import Cost, atto_spendable, nano_spendable, nano_spent
 from privacy.ledger.models import BudgetAccount, EntryKind, Filter, LedgerEntry
 
 # Above so many entries an account's history is one point a day.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.accounting.counts import ClassCountsEvent
 from privacy.accounting.screens import inner_epsilon
-from privacy.accounting.shares import ClassCountsEvent
 
 Floats = NDArray[np.float64]
 # Two-sided 95 %.

@@ -15,8 +15,8 @@ from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import NORM_SLACK
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.composition import gaussian_epsilon
+from privacy.accounting.counts import PickedFitEvent, picked_fit_event
 from privacy.accounting.event import Event
-from privacy.accounting.pick import PickedFitEvent, picked_fit_event
 from privacy.accounting.steps import GradientStepsEvent
 from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON, SumsEvent
 from privacy.mechanisms.pick import bar_of, pick_queries

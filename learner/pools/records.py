@@ -40,9 +40,9 @@ from learner.pools.configuration import (
 )
 from learner.pools.keys import attempt_key
 from learner.strategies.rows import OpenRows
+from privacy.accounting.counts import class_counts_event
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
-from privacy.accounting.shares import class_counts_event
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import can_pay, quota_of
 from privacy.wording import as_message

@@ -26,9 +26,9 @@ from learner.linear_model import LinearModel
 from learner.models import Evaluation, Grouping, ModelRelease, ReleaseState, Round, SharesReport, TrainingRun
 from learner.pools import records, starts
 from learner.pools.configuration import featurizer_of, learned_classes, models_of_classes, secret_sample_of
+from privacy.accounting.counts import MOST_CELLS, class_counts_event
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import ClassCountsEvent, SecretBlockEvent
-from privacy.accounting.shares import MOST_CELLS, class_counts_event
 from privacy.ledger.rules import adjacency_of
 from privacy.ledger.selectors import can_pay, quota_of
 from privacy.wording import as_message

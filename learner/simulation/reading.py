@@ -18,7 +18,7 @@ from dpal.reading.labels import SEVERAL, LabelNames, label_text, labels_in, name
 from dpal.reading.rows import Layout
 from learner.estimators.descriptions import ClassDescription
 from learner.simulation.task import SimulationTask, held_out
-from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
+from privacy.accounting.cost import LEAST_EPSILON_LIMIT, MOST_DELTA_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Choice, Kind
 
 # Settings that no choice declares, with their types.

@@ -12,11 +12,10 @@ from fractions import Fraction
 from typing import ClassVar, Final, Literal
 
 from privacy.accounting import checks
-from privacy.accounting.cost import Adjacency, Cost
+from privacy.accounting.cost import Adjacency, Cost, float_at_least
+from privacy.accounting.counts import PickedFitEvent
 from privacy.accounting.event import Event, EventWords, counted_words
-from privacy.accounting.pick import PickedFitEvent
 from privacy.accounting.training import FIXED_SLOTS, ObjectivePerturbationEvent, OutputPerturbationEvent, require_slot
-from privacy.accounting.units import float_at_least
 from privacy.wording import gettext_noop as _
 
 ODDS_UNIT: Final = 2**32

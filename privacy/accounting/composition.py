@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
 from privacy.accounting import checks
-from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.units import atto_spendable, float_at_least, nano_spendable, rho_limit_to_nano
+from privacy.accounting.cost import Adjacency, Cost, atto_spendable, float_at_least, nano_spendable, rho_limit_to_nano
 
 Floats = NDArray[np.float64]
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 from privacy.accounting import checks
 from privacy.accounting.answers import AnswersEvent, LabelTrainingEvent, RandomizedAnswersEvent
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof, Unit, no_proof
+from privacy.accounting.counts import ClassCountsEvent, MeasuredFitEvent, PickedFitEvent
 from privacy.accounting.event import Event, EventWords, counted_words, event_from_json
 from privacy.accounting.gate_events import (
     ComposedCappedGateEvent,
@@ -16,9 +17,7 @@ from privacy.accounting.gate_events import (
     KAnonymityGateEvent,
     ThresholdGateEvent,
 )
-from privacy.accounting.measured import MeasuredFitEvent
 from privacy.accounting.mutual_information import BanditOgdEvent, MutualInformationOgdEvent
-from privacy.accounting.pick import PickedFitEvent
 from privacy.accounting.selection import (
     BernoulliScreenEvent,
     ExponentialScreenEvent,
@@ -30,7 +29,6 @@ from privacy.accounting.selection import (
     TopCEvent,
 )
 from privacy.accounting.series import SecretBlockEvent, SecretSeriesEvent
-from privacy.accounting.shares import ClassCountsEvent
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent, SpanStepsEvent
 from privacy.accounting.sums import RunningSumsEvent, SumsEvent
 from privacy.accounting.training import (

@@ -20,7 +20,7 @@ from scipy.special import betainc, kl_div
 
 from privacy.accounting import checks
 from privacy.accounting.composition import composed_epsilon
-from privacy.accounting.units import float_at_least
+from privacy.accounting.cost import float_at_least
 
 Floats = NDArray[np.float64]
 

@@ -17,9 +17,8 @@ from scipy.special import log_ndtr, ndtri
 
 from privacy.accounting import checks, gate
 from privacy.accounting.composition import gaussian_delta, gaussian_rho
-from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit, float_at_least, outward
 from privacy.accounting.event import NOISE_WORDS, Event, EventWords
-from privacy.accounting.units import float_at_least, outward
 from privacy.wording import gettext_noop as _
 from privacy.wording import ngettext_noop
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privacy.accounting import checks
-from privacy.accounting.cost import Adjacency, Cost
+from privacy.accounting.cost import Adjacency, Cost, outward
 from privacy.accounting.event import Event, EventWords
 from privacy.accounting.training import FIXED_SLOTS, check_vector_noise, gaussian_cost, require_slot
-from privacy.accounting.units import outward
 
 
 def _capacity(dimension: int, power: float, sigma: float) -> float:

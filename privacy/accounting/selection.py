@@ -6,11 +6,10 @@ from typing import ClassVar, Literal
 
 from privacy.accounting import checks, screens
 from privacy.accounting.composition import bounded_range_rho
-from privacy.accounting.cost import Adjacency, Cost, no_proof
+from privacy.accounting.cost import Adjacency, Cost, no_proof, outward
 from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.sums import RunningSumsEvent
 from privacy.accounting.training import FIXED_SLOTS, MinibatchSgdEvent, hidden_cost, require_slot
-from privacy.accounting.units import outward
 from privacy.wording import gettext_noop as _
 from privacy.wording import ngettext_noop
 

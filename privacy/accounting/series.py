@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privacy.accounting import checks
-from privacy.accounting.cost import Adjacency, Cost
+from privacy.accounting.cost import Adjacency, Cost, outward
 from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.screens import inner_epsilon
 from privacy.accounting.training import FIXED_SLOTS, SecretSampleEvent, require_slot
-from privacy.accounting.units import outward
 from privacy.wording import gettext_noop as _
 
 

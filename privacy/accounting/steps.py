@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Self
 
 from privacy.accounting import checks
-from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, outward
 from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES
 from privacy.accounting.training import ANY_ADJACENCY, gaussian_cost
-from privacy.accounting.units import outward
 from privacy.wording import gettext_noop as _
 from privacy.wording import ngettext_noop
 

@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import ClassVar, Final, Self
 
 from privacy.accounting import checks
-from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, float_at_least, outward
 from privacy.accounting.event import Event, EventWords, counted_words
 from privacy.accounting.training import ANY_ADJACENCY, gaussian_cost
-from privacy.accounting.units import float_at_least, outward
 from privacy.wording import gettext_noop as _
 
 # The sampler's grid is so fine that its law and that of a rounded continuous Gaussian differ by less than these, over

@@ -11,10 +11,9 @@ from typing import ClassVar, Literal, Self
 
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_epsilon
-from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, float_at_least, no_proof, outward
 from privacy.accounting.event import NOISE_WORDS, Event, EventWords, counted_words
 from privacy.accounting.screens import hidden_selection_delta, hidden_selection_epsilon, rate_after_release
-from privacy.accounting.units import float_at_least, outward
 from privacy.wording import gettext_noop as _
 
 ObjectiveForm = Literal["mean", "sum"]

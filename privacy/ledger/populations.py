@@ -8,8 +8,8 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from privacy.accounting.composition import Limits
+from privacy.accounting.cost import Amount
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON, unit_rule
-from privacy.accounting.units import Amount
 from privacy.errors import BudgetExceeded, UnsoundCombination
 from privacy.ledger import counter, sharing, terms
 from privacy.ledger import services as ledger

@@ -15,9 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from privacy.accounting.cost import Adjacency
+from privacy.accounting.cost import (
+    Adjacency,
+    Amount,
+    delta_to_atto,
+    epsilon_to_nano,
+    mutual_information_to_nano,
+    rho_to_nano,
+)
 from privacy.accounting.events import Event, SecretSampleEvent
-from privacy.accounting.units import Amount, delta_to_atto, epsilon_to_nano, mutual_information_to_nano, rho_to_nano
 from privacy.errors import UnsoundCombination
 from privacy.wording import as_message
 

@@ -12,9 +12,8 @@ from django.db.models.functions import Coalesce
 
 from privacy.accounting.answers import RandomizedAnswersEvent
 from privacy.accounting.composition import pld_epsilon, zcdp_epsilon
-from privacy.accounting.cost import Cost, Unit
+from privacy.accounting.cost import Cost, Unit, atto_shown, atto_spendable, nano_shown, nano_spendable, nano_spent
 from privacy.accounting.events import Event, PeopleEvent, SecretSampleEvent, event_from_json
-from privacy.accounting.units import atto_shown, atto_spendable, nano_shown, nano_spendable, nano_spent
 from privacy.errors import Spending, UnsoundCombination
 from privacy.ledger.auditor.account import TOTAL_FIELDS
 from privacy.ledger.auditor.chain import NO_HASH

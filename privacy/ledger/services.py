@@ -14,8 +14,8 @@ from django.db.models import DateTimeField, Exists, ExpressionWrapper, OuterRef,
 from django.db.models.functions import Now
 
 from privacy.accounting.composition import Limits
+from privacy.accounting.cost import Amount, atto_spent, nano_spent
 from privacy.accounting.events import Event, PostProcessingEvent, event_from_json
-from privacy.accounting.units import Amount, atto_spent, nano_spent
 from privacy.errors import AlreadySettled, BudgetExceeded, KeyReused, NotCommitted, UnsoundCombination
 from privacy.ledger import counter, rules, selectors, sharing, terms
 from privacy.ledger.entries import Draft, append, broken_rule

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from privacy.accounting.composition import Limits, rho_limit
-from privacy.accounting.units import MOST_EPSILON_LIMIT, NANO, Amount, delta_limit_to_atto, epsilon_limit_to_nano
+from privacy.accounting.cost import MOST_EPSILON_LIMIT, NANO, Amount, delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.ledger.models import BudgetAccount, Filter
 
 DEFAULT_DELTA_SHARE = Fraction(1, 2)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.pick import PickedFitEvent
+from privacy.accounting.counts import PickedFitEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.session import Measurement, Queries

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.shares import ClassCountsEvent
+from privacy.accounting.counts import ClassCountsEvent
 from privacy.mechanisms.discrete import DiscreteLaplace
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.session import Measurement, Queries

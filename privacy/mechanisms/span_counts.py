@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpal.spans.scoring import counted
 from dpal.spans.text import Span
-from privacy.accounting.measured import MeasuredFitEvent, counts_sensitivity
+from privacy.accounting.counts import MeasuredFitEvent, counts_sensitivity
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.session import Measurement, Queries

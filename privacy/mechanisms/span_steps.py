@@ -21,7 +21,7 @@ from dpal.spans.crf import (
 )
 from dpal.spans.features import FEATURE_NORM, FEATURE_STEPS
 from dpal.spans.text import MAX_TOKENS
-from privacy.accounting.pick import PickedFitEvent
+from privacy.accounting.counts import PickedFitEvent
 from privacy.accounting.steps import SpanStepsEvent
 from privacy.arrays import Array
 from privacy.mechanisms.pick import release_counts

@@ -17,7 +17,7 @@ from annotation.models.people import GroupRole
 from annotation.people.services import members
 from annotation.signals import limit_changing
 from annotation.work.services import looks
-from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
+from privacy.accounting.cost import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message

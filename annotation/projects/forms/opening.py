@@ -28,7 +28,7 @@ from annotation.questions.guidelines import refuse_pictures_of_others
 from annotation.wording import localized
 from dpal.reading.labels import canonical_name
 from dpal.reading.quoting import split_name, split_quoted
-from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
+from privacy.accounting.cost import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.choices import Kind, Parameter
 from privacy.gate.normalizers import Normalizer, normalize_text
 

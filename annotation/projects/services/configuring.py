@@ -21,7 +21,7 @@ from annotation.questions.services import queue
 from annotation.selectors import is_charged
 from annotation.signals import classes_changed
 from annotation.work.services import jobs
-from privacy.accounting.units import ATTO, NANO, delta_limit_to_atto, epsilon_limit_to_nano
+from privacy.accounting.cost import ATTO, NANO, delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.ledger import populations
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount

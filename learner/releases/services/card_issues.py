@@ -19,7 +19,7 @@ from learner.releases.artifacts.files import reissue_artifacts
 from learner.releases.cards.rendering import AccountTerms, Privacy
 from learner.releases.selectors import abstaining_of
 from learner.releases.services import publishing
-from privacy.accounting.units import atto_shown, nano_shown
+from privacy.accounting.cost import atto_shown, nano_shown
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from privacy.wording import as_message
 

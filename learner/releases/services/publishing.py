@@ -37,8 +37,8 @@ from learner.releases.evaluations import Score
 from learner.releases.no_privacy import expected_of
 from learner.releases.provenance_entries import provenance_of
 from learner.releases.span_measures import SpanCounts, counts_in, held_out_score
+from privacy.accounting.cost import atto_shown, nano_shown
 from privacy.accounting.event import event_from_json
-from privacy.accounting.units import atto_shown, nano_shown
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee, quota_of

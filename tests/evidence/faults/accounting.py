@@ -18,7 +18,7 @@ SUMS = "tests/pure/privacy/mechanisms/test_sums.py"
 ACCOUNTING = [
     Mutant(
         "a price of spans for one side of a text alone",
-        "privacy/accounting/measured.py",
+        "privacy/accounting/counts.py",
         'math.sqrt(3 if adjacency == "replace" else 2)',
         'math.sqrt(2 if adjacency == "replace" else 1)',
         (
@@ -77,7 +77,7 @@ ACCOUNTING = [
     ),
     Mutant(
         "a charge rounded down",
-        "privacy/accounting/units.py",
+        "privacy/accounting/cost.py",
         'return _integer(epsilon, NANO, "epsilon", math.ceil)',
         'return _integer(epsilon, NANO, "epsilon", math.floor)',
         (
@@ -87,28 +87,28 @@ ACCOUNTING = [
     ),
     Mutant(
         "a delta rounded down",
-        "privacy/accounting/units.py",
+        "privacy/accounting/cost.py",
         'return _integer(delta, ATTO, "delta", math.ceil)',
         'return _integer(delta, ATTO, "delta", math.floor)',
         (f"{UNITS}::test_delta_charge_and_limit_enclose_the_float",),
     ),
     Mutant(
         "a rho rounded down",
-        "privacy/accounting/units.py",
+        "privacy/accounting/cost.py",
         'return _integer(rho, NANO, "rho", math.ceil)',
         'return _integer(rho, NANO, "rho", math.floor)',
         (f"{UNITS}::test_smallest_float_costs_one_unit",),
     ),
     Mutant(
         "a limit rounded up",
-        "privacy/accounting/units.py",
+        "privacy/accounting/cost.py",
         'return _integer(epsilon, NANO, "epsilon limit", math.floor)',
         'return _integer(epsilon, NANO, "epsilon limit", math.ceil)',
         (f"{UNITS}::test_limit_is_the_largest_integer_not_above_the_float",),
     ),
     Mutant(
         "costs that are not raised by the error of their formulas",
-        "privacy/accounting/units.py",
+        "privacy/accounting/cost.py",
         "else value * (1.0 + relative)",
         "else value",
         (f"{UNITS}::test_outward_is_above_and_close",),
@@ -478,14 +478,14 @@ ACCOUNTING = [
     ),
     Mutant(
         "a limit of delta rounded up",
-        "privacy/accounting/units.py",
+        "privacy/accounting/cost.py",
         'return _integer(delta, ATTO, "delta limit", math.floor)',
         'return _integer(delta, ATTO, "delta limit", math.ceil)',
         (f"{UNITS}::test_delta_charge_and_limit_enclose_the_float",),
     ),
     Mutant(
         "less said to be spent than was",
-        "privacy/accounting/units.py",
+        "privacy/accounting/cost.py",
         "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
         "return nearest",
         (f"{UNITS}::test_what_comes_back_is_never_less_than_was_paid",),
@@ -499,14 +499,14 @@ ACCOUNTING = [
     ),
     Mutant(
         "a pick that prices one count of several",
-        "privacy/accounting/pick.py",
+        "privacy/accounting/counts.py",
         "moved = records_moved(adjacency) * math.sqrt(self.candidates - 1)",
         "moved = records_moved(adjacency)",
         ("tests/pure/privacy/accounting/test_pick.py::test_price_against_a_second_implementation[null-1]",),
     ),
     Mutant(
         "counts by class charged for one cell of a record",
-        "privacy/accounting/shares.py",
+        "privacy/accounting/counts.py",
         "records_moved(adjacency) * self.counted / self.scale",
         "records_moved(adjacency) / self.scale",
         ("tests/pure/privacy/accounting/test_shares.py::test_the_cost_is_the_largest_ratio_of_masses[null-2]",),

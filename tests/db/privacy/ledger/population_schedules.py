@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from django.db import IntegrityError, connection
 
 from privacy import errors
-from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
+from privacy.accounting.cost import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.ledger import populations, sharing
 from privacy.ledger import services as ledger
 from privacy.ledger.audit import audit_accounts

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.budget.words import typed_words
-from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
+from privacy.accounting.cost import delta_limit_to_atto, epsilon_limit_to_nano
 
 
 @pytest.mark.parametrize(

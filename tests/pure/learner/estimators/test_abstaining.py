@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from learner.estimators import abstaining
+from privacy.accounting.counts import class_counts_event
 from privacy.accounting.screens import inner_epsilon
-from privacy.accounting.shares import class_counts_event
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.shares import count_query
 

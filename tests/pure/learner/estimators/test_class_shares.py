@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from learner.estimators.class_shares import SharesPlan, labels_alone, model_alone, noise_variance, with_model
+from privacy.accounting.counts import ClassCountsEvent, class_counts_event
 from privacy.accounting.screens import inner_epsilon
-from privacy.accounting.shares import ClassCountsEvent, class_counts_event
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.shares import compared_cells, count_query, label_cells, predicted_cells
 

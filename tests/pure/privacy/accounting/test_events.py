@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting import composition, gate, gate_events, screens, training, units
+from privacy.accounting import composition, gate, gate_events, screens, training
 from privacy.accounting import events as ev
-from privacy.accounting.cost import ADJACENCIES, Cost, NoProof
+from privacy.accounting.cost import ADJACENCIES, NANO, Cost, NoProof, delta_to_atto, epsilon_to_nano, rho_to_nano
 from privacy.accounting.event import REGISTRY, Event
 from privacy.errors import UnsoundCombination
 
@@ -160,11 +160,11 @@ def test_costs_can_enter_the_ledger(event):
     adjacency = event.stated_for if isinstance(event, ev.GaussianEvent) else "null"
     cost = event.cost(adjacency=adjacency)
     if math.isfinite(cost.rho):
-        assert units.rho_to_nano(cost.rho) >= 0
-    assert units.delta_to_atto(cost.delta) >= 0
+        assert rho_to_nano(cost.rho) >= 0
+    assert delta_to_atto(cost.delta) >= 0
     assert math.isfinite(cost.rho) or math.isfinite(cost.epsilon)
     if math.isfinite(cost.epsilon):
-        assert Fraction(units.epsilon_to_nano(cost.epsilon), units.NANO) >= Fraction(cost.epsilon)
+        assert Fraction(epsilon_to_nano(cost.epsilon), NANO) >= Fraction(cost.epsilon)
     assert 5 < len(event.summary()) < 160
 
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting import events as ev
-from privacy.accounting.cost import Cost, NoProof
-from privacy.accounting.units import float_at_least
+from privacy.accounting.cost import Cost, NoProof, float_at_least
 
 GATE = ev.KAnonymityGateEvent(60, 0.2, 0.1, "contributor", 5)
 

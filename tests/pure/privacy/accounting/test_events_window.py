@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting.cost import ADJACENCIES
+from privacy.accounting.cost import ADJACENCIES, float_at_least
 from privacy.accounting.events import (
     ComposedCappedGateEvent,
     ComposedGateWindowEvent,
@@ -16,7 +16,6 @@ from privacy.accounting.events import (
     ThresholdGateEvent,
 )
 from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, next_window_run
-from privacy.accounting.units import float_at_least
 from tests.pure.privacy.accounting.test_events_snapshot import OtherGateEvent, ProvedGateEvent
 
 GATE = KAnonymityGateEvent(20, 0.3, 0.5)

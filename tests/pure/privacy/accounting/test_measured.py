@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting import events as ev
-from privacy.accounting.measured import counts_sensitivity, measured_fit_event
-from privacy.accounting.pick import picked_fit_event
+from privacy.accounting.counts import counts_sensitivity, measured_fit_event, picked_fit_event
 
 STEPS = ev.SpanStepsEvent(20, 20, 7, 1.0, 0.5, 2.5, 15.0)
 PICKED = picked_fit_event(STEPS, candidates=5, share=0.1)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting import events as ev
-from privacy.accounting.pick import picked_fit_event
+from privacy.accounting.counts import picked_fit_event
 
 STEPS = ev.CenteredStepsEvent(40, 20, 7, 1.2, 0.3, 4.0, 15.0, center_sigma=20.0)
 TILT = ev.ObjectivePerturbationEvent(0.9, 10.0, 0.0, 5, 1e-6, 0.01, "laplace")

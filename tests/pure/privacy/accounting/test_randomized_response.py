@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.answers import LARGEST_EPSILON, ODDS_UNIT, response_epsilon, response_information, response_odds
-from privacy.accounting.cost import NoProof
+from privacy.accounting.cost import NoProof, epsilon_to_nano, float_at_least
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.units import epsilon_to_nano, float_at_least
 
 mpmath.mp.dps = 80
 

@@ -6,8 +6,8 @@ from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privacy.accounting.counts import class_counts_event
 from privacy.accounting.events import ClassCountsEvent, SecretBlockEvent, SecretSampleEvent, SecretSeriesEvent
-from privacy.accounting.shares import class_counts_event
 from privacy.errors import UnsoundCombination
 from privacy.ledger.rules import check_step
 from privacy.mechanisms.discrete import DiscreteLaplace

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpal.spans.text import Span
+from privacy.accounting.counts import counts_sensitivity
 from privacy.accounting.events import MeasuredFitEvent, SpanStepsEvent
-from privacy.accounting.measured import counts_sensitivity
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.span_counts import span_counts, span_counts_queries
 

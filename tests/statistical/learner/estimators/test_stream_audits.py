@@ -11,8 +11,8 @@ import pytest
 from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.secret_sample import SecretSample
+from privacy.accounting.counts import class_counts_event
 from privacy.accounting.events import SecretSampleEvent
-from privacy.accounting.shares import class_counts_event
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.discrete import DiscreteLaplace
 from privacy.mechanisms.randomness import SimulationRandom

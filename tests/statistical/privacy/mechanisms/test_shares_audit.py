@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from learner.estimators import abstaining
+from privacy.accounting.counts import class_counts_event
 from privacy.accounting.events import ClassCountsEvent, SecretBlockEvent, SecretSeriesEvent
-from privacy.accounting.shares import class_counts_event
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.shares import compared_cells, count_query

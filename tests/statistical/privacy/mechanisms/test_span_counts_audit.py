@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpal.spans.text import Span
+from privacy.accounting.counts import measured_fit_event
 from privacy.accounting.events import MeasuredFitEvent, SpanStepsEvent
-from privacy.accounting.measured import measured_fit_event
 from privacy.evidence import gaussian_audit, one_by_one
 from privacy.mechanisms import span_counts
 from privacy.mechanisms.randomness import SimulationRandom

@@ -18,8 +18,8 @@ from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS
 from annotation.models import Role
 from learner.simulation.reading import with_given
+from privacy.accounting.cost import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.accounting.events import MinibatchSgdEvent
-from privacy.accounting.units import LEAST_EPSILON_LIMIT, MOST_EPSILON_LIMIT
 from privacy.ledger import services as ledger
 from privacy.ledger.models import AccountUnit
 from privacy.ledger.selectors import guarantee

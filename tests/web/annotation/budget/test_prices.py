@@ -22,7 +22,7 @@ from annotation.work.services.tokens import Scope
 from learner.models import Round, TrainingRun
 from learner.pools import prices, selectors
 from learner.rounds.services import loop
-from privacy.accounting.units import epsilon_to_nano
+from privacy.accounting.cost import epsilon_to_nano
 from privacy.ledger.models import LedgerEntry
 from tests import learning
 from tests.clients import browser_of, program_of

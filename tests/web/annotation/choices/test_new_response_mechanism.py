@@ -16,10 +16,9 @@ from learner.models.answers import RandomizedLabel
 from learner.pools import answers as answer_selectors
 from learner.pools.configuration import answers_event_of
 from learner.simulation import plan_setups
-from privacy.accounting.cost import Adjacency
+from privacy.accounting.cost import Adjacency, outward
 from privacy.accounting.event import REGISTRY, event_from_json
 from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
-from privacy.accounting.units import outward
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism, mechanism_of
 from tests import learning

@@ -12,7 +12,7 @@ from learner.pools.selectors import training_event
 from learner.rounds import failures
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
-from privacy.accounting.units import epsilon_to_nano
+from privacy.accounting.cost import epsilon_to_nano
 from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests import learning

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learner.releases.cards.words import stated_limit
-from privacy.accounting.units import atto_spendable, delta_limit_to_atto, epsilon_limit_to_nano, nano_spendable
+from privacy.accounting.cost import atto_spendable, delta_limit_to_atto, epsilon_limit_to_nano, nano_spendable
 
 
 @pytest.mark.parametrize("limit", ["5e-06", "1e-06", "1e-09", "0.1", "0.3", "2.0", "7.123456789"])
