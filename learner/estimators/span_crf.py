@@ -25,8 +25,7 @@ from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import ADJACENCIES, Adjacency
-from privacy.accounting.measured import MeasuredFitEvent, measured_fit_event
-from privacy.accounting.pick import PickedFitEvent, picked_fit_event
+from privacy.accounting.counts import MeasuredFitEvent, PickedFitEvent, measured_fit_event, picked_fit_event
 from privacy.accounting.steps import SpanStepsEvent, span_steps_event
 from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON
 from privacy.choices import Sound, parameter
@@ -267,6 +266,7 @@ class SpanCrf(GaussianChoice):
         0.0,
         at_least=0,
         at_most=0.5,
+        charged=True,
         label=_("Share held out for evaluation"),
         help=_("Texts counted with noise instead of learned from; epsilon does not rise. 0 for none."),
     )

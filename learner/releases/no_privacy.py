@@ -17,7 +17,7 @@ SPANS_SAID = as_message("The plan forecasts entity F1 of spans.")
 def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
     if estimate is None:
         if not may_plan:
-            return as_message("No simulation for these settings yet; run one on the plan page, for free.")
+            return as_message("No simulation for these settings yet.")
         return as_message("No simulation for these settings yet; run one on the plan page, for free.")
     digits = as_message("public digits")
     made_up = as_message("synthetic data")

@@ -79,7 +79,7 @@ def test_what_a_file_has_to_offer(data, name, options, expected):
 
 
 @pytest.mark.parametrize(
-    ("data", "message"), [(b"", "is empty"), (b"\n\n", "no rows"), (b"PAR1 no", "damaged"), (b"[]", "no tasks")]
+    ("data", "message"), [(b"", "is empty"), (b"\n\n", "no rows"), (b"PAR1 no", "damaged"), (b"[]", "no rows")]
 )
 def test_what_offers_nothing_is_refused(data, message):
     with pytest.raises(InvalidUpload, match=message):
