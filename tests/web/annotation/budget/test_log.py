@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
-from django.utils import translation
+from django.utils import timezone, translation
 
 from annotation.budget.action_words import SENTENCES, action_sentence
 from annotation.models import Role
@@ -15,8 +15,9 @@ from annotation.work.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWH
 from annotation.work.services.tokens import Scope, create_token
 from dpal_site.api import api
 from tests.clients import browser_of
-from tests.factories import add_members, make_user
+from tests.factories import add_members, make_manager, make_user
 from tests.permission_scene import named_patterns
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 # Pages that only show, so that no line ever names them.
@@ -111,3 +112,27 @@ def test_routes_that_share_an_address_are_told_apart(client, project) -> None:
     # Looking for the next question to review leaves no line, whatever else its address does.
     assert program.post(f"/api/v1/projects/{project.slug}/reviews").status_code == 204
     assert Action.objects.filter(pk__gt=before).count() == 1
+
+
+def test_a_program_reads_the_same_lines_by_the_same_filters(project):
+    program, at = Caller(make_manager(project)), f"projects/{project.slug}/log"
+    lines = program.get(at).json()
+    assert [(line["who"], line["route"]) for line in lines] == [
+        ("", "retention"),
+        ("=cmd()", "annotation:people"),
+        ("ben", "learner:retire"),
+        ("ann", "annotation:people"),
+    ]
+    assert (lines[2]["what"], lines[2]["target"]) == ("Release: retired (Version 3)", {"version": 3})
+    today = timezone.localdate()
+    for chosen, found in (
+        ({"who": "ann"}, [3]),
+        ({"route": "annotation:people"}, [1, 3]),
+        ({"since": today + timedelta(days=1)}, []),
+        ({"until": today - timedelta(days=1)}, []),
+        ({"since": today, "until": today}, [0, 1, 2, 3]),
+        ({"since": "0001-01-01", "until": "9999-12-31"}, [0, 1, 2, 3]),
+        ({"limit": 2, "offset": 1}, [1, 2]),
+    ):
+        assert program.get(at, **chosen).json() == [lines[place] for place in found], chosen
+    assert program.get(at, since="yesterday").status_code == 422

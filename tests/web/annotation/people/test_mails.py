@@ -4,12 +4,14 @@ from django.urls import resolve, reverse
 from django.utils import translation
 
 from annotation.models import Role
+from annotation.models.history import Action
 from annotation.models.joining import Invitation
 from annotation.models.letters import Letter, MailChoice, MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import letters
 from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
+from tests.programs import Caller
 
 pytestmark = pytest.mark.django_db
 FORM = {"role": "annotator", "maximum_uses": 1, "days": 3, "note": ""}
@@ -91,3 +93,19 @@ def test_every_letter_leads_to_a_page_that_is_there(project, manager, kind, lang
     assert item.link in written.as_text()
     assert written.subject == item.headline
     assert "Voice queries" in written.subject
+
+
+def test_what_is_left_out_of_a_choice_stays():
+    ann, ben = make_user("ann"), make_user("ben")
+    letters.choose_mails(person=ben, language="en", wanted=True)
+    program = Caller(ann)
+    before = program.get("mails").json()
+    assert (before["wanted"], before["address"]) == (True, "")
+    chosen = program.patch("mails", {"wanted": False}).json()
+    assert not chosen["wanted"]
+    again = program.patch("mails", {"language": "de"}).json()
+    assert again == chosen | {"language": "de"} == program.get("mails").json()
+    kept = MailChoice.objects.get(person=ann)
+    assert (kept.wanted, kept.language) == (False, "de")
+    assert MailChoice.objects.get(person=ben).wanted
+    assert list(Action.objects.values_list("actor", "route", "project")) == [("ann", "api:choose_mails", None)] * 2
