@@ -30,7 +30,7 @@ ANSWERS = [
         "annotation/choices/randomizers.py",
         "math.nextafter(self.answers_epsilon / responses, 0.0)",
         "self.answers_epsilon",
-        ("tests/pure/annotation/choices/test_label_randomizers.py::test_all_responses_together_cost_what_is_declared",),
+        ("tests/pure/annotation/choices/test_consensus.py::test_all_responses_together_cost_what_is_declared",),
     ),
     Mutant(
         "an account said to hide a person, at the price of one answer",

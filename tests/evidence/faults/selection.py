@@ -143,7 +143,7 @@ SELECTION = [
         "learner/strategies/rows.py",
         "np.unique(taken)",
         "np.unique(taken[:0])",
-        ("tests/pure/learner/strategies/test_rows.py::test_open_rows_are_the_list_of_them",),
+        ("tests/pure/learner/strategies/test_strategies.py::test_open_rows_are_the_list_of_them",),
     ),
     Mutant(
         "top-c that draws among its first block alone",

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.choices.consensus import Agreement, majority, median, median_by_coin, plurality
+from annotation.choices.randomizers import RandomizedConsensus
 from privacy.mechanisms.randomness import SimulationRandom
 
 answers = st.lists(st.integers(0, 4), min_size=1, max_size=9)
@@ -73,3 +74,12 @@ def test_a_coin_takes_either_middle_and_no_other():
     assert 60 < drawn.count(1) < 140
     with pytest.raises(ValueError, match="none"):
         median([])
+
+
+@given(epsilon=st.floats(0.01, 20), randomizations=st.integers(1, 5), n_classes=st.integers(2, 100))
+def test_all_responses_together_cost_what_is_declared(epsilon, randomizations, n_classes):
+    choice = RandomizedConsensus(answers_epsilon=epsilon, randomizations=randomizations)
+    event = choice.event(n_classes=n_classes)
+    assert event.randomizations == randomizations
+    assert event.cost().epsilon <= epsilon
+    assert event.cost().epsilon == pytest.approx(epsilon, rel=1e-6)

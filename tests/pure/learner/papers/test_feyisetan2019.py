@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from learner.papers.crowd_learning import Crowd
-from learner.papers.experiment import Data
+from learner.papers.experiment import ClaimVerdict, Data, Json
 from learner.papers.feyisetan2019_gate import EpsilonDelta, epsilon_at, full_count_delta
+from learner.papers.feyisetan2019_grid import GateGrid
 from learner.papers.feyisetan2019_log import LEARNING, SMALL_LOG, simulated_log
 from learner.papers.query_log import QueryLog
 from privacy.accounting.gate import gate_delta
@@ -83,3 +84,36 @@ def test_cells_of_the_published_table_come_again() -> None:
     # Other draws of a share of 20,000 runs: five standard errors.
     share = experiment.run(9_001, Data())["planted"][0]
     assert abs(share - kept["result"]["planted"][0]) < 5 * math.sqrt(2 * 0.1 * 0.9 / 20_000)
+
+
+def answers(by_k: float, by_rate: float, gain: float) -> list[ClaimVerdict]:
+    experiment = GateGrid(small=True)
+    rng = np.random.default_rng(6)
+
+    def part() -> Json:
+        log = rng.normal(0.8, 0.05)
+        accuracy = log + by_rate * np.arange(2)[:, None] + by_k * np.arange(2) + 0.002 * rng.normal(size=(2, 2))
+        passed = np.array([[100.0, 20.0], [110.0, 40.0]])
+        random = log + np.array([0.0, 0.05]) + 0.002 * rng.normal(size=2)
+        return {
+            "grid": np.stack([passed, accuracy], axis=-1).tolist(),
+            "curves": {"uncertainty": [*(random + gain + 0.002 * rng.normal(size=2)), 0.9], "random": [*random, 0.9]},
+            "everything": log + 0.02,
+            "texts": 1_000,
+        }
+
+    return [claim.holds for claim in experiment.claims(experiment.combine([part() for _ in range(20)]))]
+
+
+def test_effects_far_smaller_than_the_scatter_of_logs_are_decided() -> None:
+    small_k_better, sampling_harms, same_budget, *_ = answers(-0.01, 0.01, 0.0)
+    assert (small_k_better, sampling_harms, same_budget) == (True, True, True)
+    assert answers(0.01, -0.01, 0.0)[:2] == [False, False]
+
+
+def test_no_effect_is_not_decided() -> None:
+    assert answers(0.0, 0.0, 0.0)[:2] == [None, None]
+
+
+def test_two_gates_with_one_budget_that_differ_are_found() -> None:
+    assert answers(-0.01, 0.05, 0.0)[2] is False
