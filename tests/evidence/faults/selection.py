@@ -3,10 +3,10 @@
 from tests.evidence.planting import Mutant
 
 STRATEGIES = "tests/pure/learner/strategies/test_strategies.py"
-RUNNING = "tests/db/learner/trainings/test_running_sums.py"
+RUNNING = "tests/db/learner/trainings/test_every_estimator.py"
 ROUND_PRICES = "tests/db/learner/pools/selectors/test_round_prices.py"
 SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_blocks.py"
-RESERVING = "tests/db/learner/rounds/test_reserving.py"
+RESERVING = "tests/db/learner/rounds/test_scoring.py"
 
 SELECTION = [
     Mutant(

@@ -7,7 +7,7 @@ from annotation.models import Dataset
 from learner.features.text import HashingTextFeaturizer
 from learner.pools import features
 from tests import learning
-from tests.db.learner.pools.test_feature_parts import Killed, counted, die_at, empty, kept, made_in_one_piece
+from tests.db.learner.pools.test_features import Killed, counted, die_at, empty, kept, made_in_one_piece
 from tests.factories import make_user
 from tests.faults.storm.site import descendants
 from tests.spark_cluster import command_line, needs_spark
