@@ -219,7 +219,7 @@ OPEN_ANSWERS = {
     "api:openapi-json": [200, 200],
     "api:openapi-view": [200, 200],
     "api:api-root": [404, 404],
-    # A token opens them, as tests/journeys/test_hub.py tells; being logged in does not.
+    # A token opens them, as tests/journeys/test_engineer.py tells; being logged in does not.
     **{name: [401, 401] for name in ("hub:models", "hub:model", "hub:refs", "hub:commits")},
     "wheel:index": [200, 200],
     "wheel:file": [404, 404],

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 from django.conf import settings
-from django.contrib.auth.models import Permission
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -19,7 +18,7 @@ from dpal_site.embedded.processes import Supervisor
 from learner.models import ModelRelease, ReleaseState
 from tests import axe, learning, raw_files
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_opener, make_user
 from tests.keyboard import Keyboard, read_first
 
 if TYPE_CHECKING:
@@ -183,8 +182,7 @@ def signed_in(page: "Page", site: str, size: str) -> Person:
     page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
     page.emulate_media(color_scheme="light" if size == "desk" else "dark", reduced_motion="reduce")
     page.set_default_timeout(WAIT)
-    manager = make_user("ada")
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    manager = make_opener("ada")
     cookie = browser_of(manager).cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": site}])
     return Person(page, site)
