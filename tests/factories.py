@@ -5,7 +5,7 @@ from io import BytesIO
 from itertools import count
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from PIL import Image
@@ -42,6 +42,13 @@ _numbers = count(1)
 def make_user(name: str = "", **fields: Any) -> User:
     """Make a person without a usable password; log them in with `client.force_login`."""
     return User.objects.create_user(username=name or f"person-{next(_numbers)}", **fields)
+
+
+def make_opener(name: str = "") -> User:
+    """Make a person who may open projects."""
+    person = make_user(name)
+    person.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return person
 
 
 def make_account(*, epsilon_limit: float = 10.0, delta_limit: float = 0.0, unit: str = "record") -> BudgetAccount:

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from playwright.sync_api import expect
@@ -18,7 +18,7 @@ from dpal_site.embedded.processes import Supervisor
 from privacy.ledger.selectors import guarantee
 from tests import axe
 from tests.clients import browser_of
-from tests.factories import open_messages, open_population, receive_upload
+from tests.factories import make_opener, open_messages, open_population, receive_upload
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -30,9 +30,7 @@ SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height
 
 @pytest.fixture
 def manager() -> User:
-    user = User.objects.create_user("manager", password="a long enough password")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("manager", password="a long enough password")
 
 
 @pytest.fixture

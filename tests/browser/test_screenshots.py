@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from PIL import Image
@@ -19,7 +18,7 @@ from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from tests import learning, raw_files
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_opener, make_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -133,8 +132,7 @@ def keep(picture: bytes, path: Path) -> int:
 
 def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     folder = Path(os.environ.get("DPAL_SCREENSHOTS") or tmp_path)
-    manager = make_user("ada")
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    manager = make_opener("ada")
     task = {"question": QUESTION, "classes": TOPICS, "data_kind": "text", "preset": "pool-experts", "owner": manager}
     task |= {"class_descriptions": DESCRIPTIONS}
     project = opening.create_project(name="Bank messages", **task)

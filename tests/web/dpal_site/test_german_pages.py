@@ -2,7 +2,7 @@ import re
 from html import unescape
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -18,6 +18,7 @@ from tests.factories import (
     add_members,
     answer_once,
     make_annotators,
+    make_opener,
     make_project,
     make_user,
     open_messages,
@@ -59,9 +60,7 @@ def german(person: User) -> Client:
 
 @pytest.fixture
 def manager() -> User:
-    person = make_user("manager")
-    person.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return person
+    return make_opener("manager")
 
 
 @pytest.fixture

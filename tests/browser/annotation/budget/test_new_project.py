@@ -1,14 +1,13 @@
 """A new project joins a population by keys alone, on a screen of 320 pixels."""
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Project
 from privacy.ledger.selectors import quota_of
 from tests import axe
-from tests.factories import make_user, open_population
+from tests.factories import make_opener, open_population
 from tests.keyboard import Keyboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -16,8 +15,7 @@ PASSWORD = "correct horse battery"
 
 
 def test_a_new_project_joins_by_keys_alone(page: Page, live_server):
-    owner = make_user("ada", password=PASSWORD)
-    owner.user_permissions.add(Permission.objects.get(codename="add_project"))
+    owner = make_opener("ada", password=PASSWORD)
     population = open_population(
         name="Patients of the three clinics in the north", epsilon_limit=8.0, delta_limit=1e-5, owner=owner
     )

@@ -1,7 +1,6 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from annotation.data.services.streams import post_records
@@ -11,7 +10,7 @@ from annotation.projects.services.drafts import start_draft
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, streaming
 from tests.clients import come_in
-from tests.factories import make_user
+from tests.factories import make_opener
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -24,8 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
     ("size", "scheme"), [({"width": 1280, "height": 800}, "light"), ({"width": 320, "height": 640}, "dark")]
 )
 def test_pages_of_a_stream_are_clean(page: "Page", live_site: Supervisor, size: dict[str, int], scheme: str) -> None:
-    manager = make_user("manager")
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    manager = make_opener("manager")
     project = streaming.open_stream(manager, "confirm-or-reject")
     members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
     post_records(project=project, records=streaming.rows(3))

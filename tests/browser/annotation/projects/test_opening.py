@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
@@ -12,7 +11,7 @@ from annotation.data.services import datasets
 from annotation.models import Dataset, DatasetState, Project
 from tests import axe, raw_files
 from tests.clients import come_in
-from tests.factories import make_user
+from tests.factories import make_opener
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 WAIT = 60_000
@@ -40,8 +39,7 @@ class Presses:
 @pytest.mark.parametrize("kind", raw_files.KINDS)
 def test_a_project_opens_from_raw_files(page: Page, live_server, tmp_path: Path, kind: str, size: str) -> None:
     """Eight kinds of files, five presses at most, and every row is stored."""
-    manager = make_user("ada")
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    manager = make_opener("ada")
     come_in(page.context, manager, live_server.url)
     page.set_default_timeout(WAIT)
     page.set_viewport_size(SIZES[size])
@@ -74,8 +72,7 @@ def test_a_project_opens_from_raw_files(page: Page, live_server, tmp_path: Path,
 
 
 def test_a_choice_shows_its_settings_at_once(page: Page, live_server) -> None:
-    manager = make_user("ada")
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    manager = make_opener("ada")
     come_in(page.context, manager, live_server.url)
     page.goto(live_server.url + reverse("annotation:new_project"))
     page.get_by_role("button", name="Choose Pool, expert labels").click()

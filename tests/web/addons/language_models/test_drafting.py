@@ -4,7 +4,6 @@ import json
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -21,7 +20,7 @@ from learner.pools.configuration import words_about_classes
 from learner.releases.services.described import described_release
 from tests import learning
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_opener
 from tests.language_model import LanguageModelServer
 from tests.openings import sent_by
 from tests.programs import Program
@@ -42,9 +41,7 @@ def server(settings):
 
 @pytest.fixture
 def opener():
-    user = make_user("opener")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("opener")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
@@ -18,7 +17,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from tests.clients import browser_of, program_of
-from tests.factories import add_members, make_project, make_user, open_population
+from tests.factories import add_members, make_opener, make_project, make_user, open_population
 from tests.openings import look, open_by
 
 pytestmark = pytest.mark.django_db
@@ -27,9 +26,7 @@ RELEASE = OutputPerturbationEvent(10.0, 0.3, 5, 1e-6)
 
 @pytest.fixture
 def owner():
-    user = make_user("owner")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("owner")
 
 
 @pytest.fixture

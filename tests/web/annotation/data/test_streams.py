@@ -2,7 +2,6 @@ import json
 import re
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
@@ -12,7 +11,7 @@ from annotation.people.services import members
 from annotation.work.services.tokens import Scope
 from tests import learning, streaming
 from tests.clients import program_of
-from tests.factories import add_members, make_user
+from tests.factories import add_members, make_opener, make_user
 from tests.markup import tight
 from tests.programs import Program
 
@@ -21,9 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def manager():
-    user = make_user()
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener()
 
 
 def post(client, project, records, **headers):

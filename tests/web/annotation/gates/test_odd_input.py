@@ -1,5 +1,5 @@
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -11,6 +11,7 @@ from annotation.gates import services as gates
 from annotation.models import Dataset, Project, Query
 from annotation.projects.services import opening
 from tests.clients import browser_of
+from tests.factories import make_opener
 from tests.openings import open_by
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
@@ -20,9 +21,7 @@ GATES = {"sampled": {"gate_kind": "k_anonymity"}, "noisy": THRESHOLD}
 
 @pytest.fixture
 def manager() -> User:
-    user = User.objects.create_user("manager")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("manager")
 
 
 @pytest.fixture

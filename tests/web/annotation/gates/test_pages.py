@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -13,7 +13,7 @@ from annotation.people.services import members
 from annotation.projects.services import opening
 from annotation.questions.services import queue
 from tests.clients import browser_of
-from tests.factories import make_records, receive_upload, write_settings
+from tests.factories import make_opener, make_records, receive_upload, write_settings
 from tests.markup import tight
 from tests.openings import look, open_by
 
@@ -23,9 +23,7 @@ NOT_PRIVATE = "Not private: for planning only, never shown to annotators."
 
 @pytest.fixture
 def manager() -> User:
-    user = User.objects.create_user("manager")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("manager")
 
 
 def opened(manager: User, preset: str = "voice-crowd", **settings: object) -> Project:

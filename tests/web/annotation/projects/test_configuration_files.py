@@ -2,7 +2,6 @@ import json
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -17,7 +16,7 @@ from annotation.projects.services import opening
 from annotation.projects.services.configuring import limits_of
 from annotation.work.services.tokens import Scope, create_token
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_opener, make_user
 from tests.openings import open_as_shown
 
 pytestmark = pytest.mark.django_db
@@ -25,9 +24,7 @@ DESCRIBED = {"classes": ["fraud", "honest"], "question": "Is this fraud?"}
 
 
 def manager():
-    user = make_user("opener")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("opener")
 
 
 @pytest.fixture

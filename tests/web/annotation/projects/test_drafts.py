@@ -2,7 +2,7 @@ import io
 import re
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -18,7 +18,7 @@ from annotation.questions.selectors import spans_of
 from privacy.ledger.selectors import guarantee
 from tests import raw_files
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_opener, make_user
 from tests.openings import begin, open_by, sent_by
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage", "reads_here")]
@@ -27,9 +27,7 @@ START = "annotation:new_project"
 
 @pytest.fixture
 def opener() -> User:
-    user: User = make_user("opener")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("opener")
 
 
 @pytest.fixture
@@ -150,8 +148,7 @@ def test_a_draft_belongs_to_its_file(client: Client) -> None:
 
 def test_somebody_else_s_draft_does_not_exist(client: Client) -> None:
     address = bring(client, raw_files.german())
-    other: User = make_user("other")
-    other.user_permissions.add(Permission.objects.get(codename="add_project"))
+    other = make_opener("other")
     assert browser_of(other).get(address).status_code == 404
     assert browser_of(make_user("nobody")).get(address).status_code == 403
 

@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.data.services import datasets
@@ -12,7 +11,7 @@ from dpal.spans.text import Span
 from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests.clients import program_of
-from tests.factories import make_user
+from tests.factories import make_opener, make_user
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
 PRIVATE = b"note,who\nthe parcel never came,anna\nwonderful service,ben\n"
@@ -22,9 +21,7 @@ CROWD = {"preset": "voice-crowd", "contributor_column": "who", "text_column": "n
 
 @pytest.fixture
 def owner():
-    person = make_user()
-    person.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return person
+    return make_opener()
 
 
 @pytest.fixture
@@ -154,8 +151,7 @@ def test_a_draft_that_cannot_be_read_leaves_nothing(client, fields, said):
 
 def test_a_draft_is_its_owners_alone(client):
     told = draft(client).json()
-    other = make_user()
-    other.user_permissions.add(Permission.objects.get(codename="add_project"))
+    other = make_opener()
     assert send(program_of(other), "POST", f"{told['id']}/open").status_code == 404
     assert draft(program_of(make_user())).status_code == 403
 

@@ -1,7 +1,7 @@
 """The admin's pages: opening a project, its people, its budget, its data, and who may see which."""
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -16,7 +16,7 @@ from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.clients import browser_of
-from tests.factories import receive_upload
+from tests.factories import make_opener, receive_upload
 from tests.openings import look, open_by
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("reads_here")]
@@ -24,9 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture
 def manager() -> User:
-    user = User.objects.create_user("manager")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("manager")
 
 
 @pytest.fixture

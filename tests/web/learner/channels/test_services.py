@@ -23,11 +23,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def manager(project):
-    return project.created_by
-
-
-@pytest.fixture
 def project(remembered):
     return remembered("two releases of experts", lambda: learning.released_experts(2))
 

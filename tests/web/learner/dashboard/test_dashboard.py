@@ -26,11 +26,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
-def manager(project: Project) -> User:
-    return project.created_by
-
-
-@pytest.fixture
 def project(remembered: Callable[..., Project]) -> Project:
     return remembered("a changed limit", with_a_changed_limit)
 

@@ -31,11 +31,6 @@ ROWS = {
 
 
 @pytest.fixture
-def manager(project: Project) -> User:
-    return project.created_by
-
-
-@pytest.fixture
 def project(remembered: Callable[..., Project]) -> Project:
     return learning.begin_experts(remembered, released=True)
 

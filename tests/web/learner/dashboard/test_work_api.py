@@ -10,11 +10,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def manager(project):
-    return project.created_by
-
-
-@pytest.fixture
 def project(remembered):
     return learning.begin_experts(remembered)
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import F
 from django.test import Client
@@ -27,7 +26,7 @@ from learner.rounds.services import loop
 from privacy.ledger.selectors import guarantee
 from tests import learning, streaming
 from tests.clients import browser_of
-from tests.factories import bring_file, make_user, receive_upload
+from tests.factories import bring_file, make_opener, make_user, receive_upload
 from tests.owning import without_rules
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -319,8 +318,7 @@ def nothing_passed():
 
 
 def too_few_passed():
-    manager = make_user()
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    manager = make_opener()
     scene = Scene(learning.open_crowd(manager, pool_epsilon=1.0, features="static_encoder"), manager)
     members.add_member(project=scene.project, user=make_user(), role=Role.ANNOTATOR)
     learning.upload(scene.project, [["said often", f"p{n}"] for n in range(99)], ["text", "contributor"])

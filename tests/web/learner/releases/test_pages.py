@@ -20,11 +20,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def manager(project):
-    return project.created_by
-
-
-@pytest.fixture
 def project(remembered, request):
     return learning.begin_experts(remembered, released="release" in request.fixturenames)
 

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -13,7 +13,7 @@ from learner.models.planning import PlanSimulation
 from learner.simulation.forecast import forecast_of
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests.clients import browser_of
-from tests.factories import make_user, open_preset
+from tests.factories import make_opener, open_preset
 from tests.openings import begin, sent_by
 
 pytestmark = pytest.mark.django_db
@@ -21,9 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def opener() -> User:
-    user: User = make_user("opener")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    return user
+    return make_opener("opener")
 
 
 @pytest.fixture

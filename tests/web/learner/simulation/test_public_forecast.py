@@ -1,7 +1,6 @@
 """The opening page expects accuracies of the public file, and the project keeps them."""
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -18,7 +17,7 @@ from learner.tasks import simulate_plan_task
 from privacy.gate.planning import passing
 from tests import raw_files
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_opener
 from tests.openings import open_as_shown, sent_by
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage", "reads_here")]
@@ -26,8 +25,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture
 def client() -> Client:
-    user: User = make_user("opener")
-    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    user = make_opener("opener")
     return browser_of(user)
 
 
