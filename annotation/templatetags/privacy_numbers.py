@@ -5,12 +5,14 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 
 from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words, exact_words
+from annotation.choices.measures import measure_of
 
 register = template.Library()
 register.filter("epsilon", epsilon_words)
 register.filter("epsilon_left", epsilon_left_words)
 register.filter("delta", delta_words)
 register.filter("exact", exact_words)
+register.filter("measure", measure_of)
 
 
 @register.filter

@@ -42,7 +42,7 @@ def _range_words(share: float, low: float, high: float) -> str:
     return _("%(share)s, %(low)s to %(high)s") % {"share": percent(share), "low": percent(low), "high": percent(high)}
 
 
-def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart | None:
+def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]], *, measure: str) -> Chart | None:
     curves: dict[str, list[Point]] = {}
     for name, version, one in history:
         said = _("version %(version)s: %(range)s") % {
@@ -63,7 +63,7 @@ def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart
         [Curve(name, points) for name, points in curves.items()],
         x_words=_whole,
         y_words=percent_of_axis,
-        axis_names=(_("Version"), _("Accuracy")),
+        axis_names=(_("Version"), measure),
         references=levels,
         x_ticks=versions if len(versions := sorted({version for _n, version, _o in history})) <= 2 * TICKS else (),
         whole_x=True,
@@ -102,7 +102,7 @@ def reliability_chart(bins: Sequence[Mapping[str, Any]]) -> Chart | None:
         [Curve(_("measured"), points)],
         x_words=percent_of_axis,
         y_words=percent_of_axis,
-        axis_names=(_("Mean probability"), _("Accuracy")),
+        axis_names=(_("Mean probability"), _("Share right")),
         x_ticks=(0.0, 0.25, 0.5, 0.75, 1.0),
         y_from=0.0,
         y_to=1.0,
@@ -115,6 +115,7 @@ def simulation_chart(
     *,
     beside: Sequence[tuple[str, Sequence[Mapping[str, Any]]]] = (),
     across: str,
+    measure: str,
 ) -> Chart | None:
     drawn = [
         Curve(name, [_simulated(point["labels"], point) for point in points], dashed=dashed)
@@ -124,7 +125,7 @@ def simulation_chart(
     ]
     if not drawn:
         return None
-    axes = (across, _("Accuracy"))
+    axes = (across, measure)
     return draw(drawn, x_words=_whole, y_words=percent_of_axis, axis_names=axes, whole_x=True, y_to=1.0)
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from annotation import models
 from annotation.budget import charges, presenters
 from annotation.budget.spending import spending_amounts
+from annotation.choices.measures import measure_of
 from annotation.choices.rules import hides_selection
 from annotation.models import UNFINISHED, Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
 from annotation.models.quality import QualityReport
@@ -208,7 +209,7 @@ def releases_table(project: Project) -> Table:
             Column("version", _("Version"), "count"),
             Column("test_set", _("Public test set")),
             Column("examples", _("Examples"), "count"),
-            Column("accuracy", _("Accuracy"), "share"),
+            Column("accuracy", measure_of(project), "share"),
             Column("low", "95 % ≥", "share"),
             Column("high", "95 % ≤", "share"),
         ),

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 from annotation.budget import presenters
 from annotation.budget.downloads import csv_response
 from annotation.budget.spending import table_csv
+from annotation.choices.measures import measure_of
 from annotation.models import UNFINISHED, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.work.polling import moving_page
@@ -42,8 +43,8 @@ PICTURES = {
         gettext_lazy("Answers and labels by day"),
     ),
     "releases": (
-        gettext_lazy("Accuracy by version"),
-        gettext_lazy("Accuracy on public data, with 95-percent intervals."),
+        gettext_lazy("%(measure)s by version"),
+        gettext_lazy("%(measure)s on public data, with 95-percent intervals."),
     ),
 }
 Amounts = dict[str, list[tuple[datetime, float]]]
@@ -124,12 +125,12 @@ def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     table = readable_table(request, project, name)
     if not table.rows:
         raise Http404
-    title, caption = PICTURES[name]
+    title, caption = (str(said) % {"measure": measure_of(project)} for said in PICTURES[name])
     if name == "releases":
         chart = _release_chart(project)
     else:
         chart = _spending_chart(table) if name == "spending" else _labels_chart(table)
-    return page_charts.picture_of(chart, title=str(title), caption=str(caption))
+    return page_charts.picture_of(chart, title=title, caption=caption)
 
 
 def _standing_amounts(table: dashboard.Table) -> tuple[Amounts, Amounts]:
@@ -181,7 +182,8 @@ def _labels_chart(table: dashboard.Table) -> Chart | None:
 
 def _release_chart(project: Project) -> Chart | None:
     history = evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
-    return page_charts.accuracy_chart([(one.dataset, version, one) for version, one in history])
+    named = [(one.dataset, version, one) for version, one in history]
+    return page_charts.accuracy_chart(named, measure=measure_of(project))
 
 
 @require_POST

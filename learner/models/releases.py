@@ -168,3 +168,16 @@ class Evaluation(models.Model):
 
     def __str__(self) -> str:
         return f"evaluation {self.pk}"
+
+    @property
+    def finds_spans(self) -> bool:
+        return "f1" in self.measures
+
+    @property
+    def right(self) -> tuple[float, float, float | None]:
+        """Right answers of the release, of one constant and of version 0; of spans, entity F1 times the examples."""
+        if not self.finds_spans:
+            return self.correct, self.constant_correct, self.described_correct
+        value, constant = self.measures["micro_f1"]["value"], self.measures["constant"]["micro_f1"]
+        described = self.measures.get("version_0", {}).get("micro_f1")
+        return self.examples * value, self.examples * constant, described and self.examples * described

@@ -67,12 +67,9 @@ def beaten_by(release: ModelRelease) -> str:
     measured = release.evaluations.all()
     if not measured:
         return ""
-    described = [each.described_correct for each in measured if each.described_correct is not None]
-    return loses_to(
-        sum(evaluation.correct for evaluation in measured),
-        constant=sum(evaluation.constant_correct for evaluation in measured),
-        described=sum(described) if described else None,
-    )
+    right, constant, described = zip(*(evaluation.right for evaluation in measured), strict=True)
+    known = [number for number in described if number is not None]
+    return loses_to(sum(right), constant=sum(constant), described=sum(known) if known else None)
 
 
 def loses_to(right: float, *, constant: float, described: float | None) -> str:

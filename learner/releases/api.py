@@ -1,6 +1,6 @@
 """REST routes of versions: taking one back, having one checked or offered, and what differs between two."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import Http404, HttpRequest
 from ninja import Field, Schema
@@ -61,6 +61,7 @@ class AccuracyOut(Answer, reads=Reads.MEASURED):
     """Accuracy on one public test set with its 95 % interval; null for a version that was not measured on it."""
 
     dataset: str
+    measure: Literal["accuracy", "entity_f1"]
     before: tuple[float, float, float] | None = Field(description="Value, lower and upper end.")
     after: tuple[float, float, float] | None = Field(description="Value, lower and upper end.")
     beside_before: BesideOut | None
@@ -152,13 +153,14 @@ def get_model_difference(request: HttpRequest, slug: str, version: str, before: 
         "guarantee": _changes(found.guarantee),
         "accuracy": [
             {
-                "dataset": name,
+                "dataset": one.dataset,
+                "measure": one.measure,
                 "before": _ends(old),
                 "after": _ends(new),
                 "beside_before": _beside(old),
                 "beside_after": _beside(new),
             }
-            for name, old, new in found.accuracies
+            for one, old, new in found.accuracies
         ],
         "configuration": _changes(found.configuration),
         "environment": _changes(found.environment),

@@ -2,12 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from annotation.intervals import wilson_interval
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import SaidOut, as_code
 from learner.models import Evaluation
-from learner.releases.evaluations import Score
-from learner.releases.no_privacy import SPANS_SAID, estimate_said
+from learner.releases.evaluations import Score, accuracy_of, evaluation_of
+from learner.releases.no_privacy import estimate_said
 from learner.simulation.estimates import PlannersEstimate
 
 
@@ -70,12 +69,14 @@ class NoPrivacyOut(Answer, reads=Reads.SETTINGS):
 class EvaluationOut(Answer, reads=Reads.MEASURED):
     """Accuracy of a release on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
     the likeliest answer, `version_0` that of the words about the classes alone, null where there were none. Where a
-    record may have several classes or spans, right is whoever is given all of them and no other.
+    record may have several classes, right is whoever is given all of them and no other. Of spans all of these are
+    entity F1, as `measure` says; `correct` counts the texts whose spans are all found and no other.
     """
 
     dataset: Annotated[str, Reads.SETTINGS]
     examples: Annotated[int, Reads.SETTINGS]
     correct: int
+    measure: Annotated[Literal["accuracy", "entity_f1"], Reads.SETTINGS]
     accuracy: float
     interval: tuple[float, float]
     constant: float
@@ -85,34 +86,26 @@ class EvaluationOut(Answer, reads=Reads.MEASURED):
 
 
 def no_privacy_out(estimate: PlannersEstimate | None, *, may_plan: bool, finds_spans: bool = False) -> dict[str, Any]:
-    said = SPANS_SAID if finds_spans else estimate_said(estimate, may_plan=may_plan)
+    said = estimate_said(estimate, may_plan=may_plan, finds_spans=finds_spans)
     names = ("data", "labels", "accuracy", "macro_f1", "with_privacy")
     return {name: getattr(estimate, name, None) for name in names} | {"said": said, "said_as_code": as_code(said)}
 
 
 def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
-    described = evaluation.described_correct
-    return _measured(evaluation) | {
-        "constant": evaluation.constant_correct / evaluation.examples,
-        "version_0": None if described is None else described / evaluation.examples,
-        "no_privacy": no_privacy_out(estimate, may_plan=may_plan, finds_spans=bool(evaluation.measures.get("f1"))),
+    shown = accuracy_of(evaluation)
+    return {
+        "dataset": shown.dataset,
+        "examples": shown.examples,
+        "correct": evaluation.correct,
+        "measure": shown.measure,
+        "accuracy": shown.value,
+        "interval": (shown.low, shown.high),
+        "constant": shown.constant,
+        "version_0": shown.described,
+        "no_privacy": no_privacy_out(estimate, may_plan=may_plan, finds_spans=evaluation.finds_spans),
+        "measures": evaluation.measures,
     }
 
 
 def score_out(score: Score, *, may_plan: bool) -> dict[str, Any]:
-    return _measured(score) | {
-        "constant": score.measures["constant"]["accuracy"],
-        "version_0": None,
-        "no_privacy": no_privacy_out(None, may_plan=may_plan, finds_spans=bool(score.measures.get("f1"))),
-    }
-
-
-def _measured(found: Evaluation | Score) -> dict[str, Any]:
-    return {
-        "dataset": found.dataset.name,
-        "examples": found.examples,
-        "correct": found.correct,
-        "accuracy": found.correct / found.examples,
-        "interval": wilson_interval(found.correct, found.examples),
-        "measures": found.measures,
-    }
+    return evaluation_out(evaluation_of(score), None, may_plan=may_plan) | {"version_0": None}

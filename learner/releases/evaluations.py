@@ -1,8 +1,8 @@
 """Evaluations stored with a release."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
@@ -22,7 +22,9 @@ from learner.releases.span_measures import span_measures
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Accuracy on one public test set, with its 95 % interval, beside one constant answer and version 0."""
+    """Accuracy on one public test set, of spans entity F1, with its 95 % interval, beside one constant answer and
+    version 0.
+    """
 
     dataset: str
     examples: int
@@ -32,6 +34,7 @@ class Accuracy:
     constant: float
     described: float | None
     macro_f1: float | None = None
+    measure: Literal["accuracy", "entity_f1"] = "accuracy"
 
     @property
     def loses_to(self) -> str:
@@ -40,18 +43,15 @@ class Accuracy:
 
 
 def accuracy_of(evaluation: Evaluation) -> Accuracy:
-    low, high = wilson_interval(evaluation.correct, evaluation.examples)
-    share = evaluation.correct / evaluation.examples
-    constant = evaluation.constant_correct / evaluation.examples
-    described = None if evaluation.described_correct is None else evaluation.described_correct / evaluation.examples
-    f1 = evaluation.measures.get("macro_f1", {}).get("value")
-    return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described, f1)
-
-
-def accuracy_of_score(dataset: str, examples: int, correct: int, measures: Mapping[str, Any]) -> Accuracy:
-    low, high = wilson_interval(correct, examples)
-    constant, f1 = measures["constant"]["accuracy"], measures["macro_f1"]["value"]
-    return Accuracy(dataset, examples, correct / examples, low, high, constant, None, f1)
+    name, examples, found = evaluation.dataset.name, evaluation.examples, evaluation.measures
+    value, constant, described = (None if right is None else right / examples for right in evaluation.right)
+    assert value is not None
+    assert constant is not None
+    f1 = found.get("macro_f1", {}).get("value")
+    if not evaluation.finds_spans:
+        return Accuracy(name, examples, value, *wilson_interval(evaluation.correct, examples), constant, described, f1)
+    low, high = found["micro_f1"]["low"], found["micro_f1"]["high"]
+    return Accuracy(name, examples, value, low, high, constant, described, f1, "entity_f1")
 
 
 def accuracies_of(release: ModelRelease) -> list[Accuracy]:
@@ -200,20 +200,18 @@ def _known(dataset: Dataset, *fields: str) -> list[tuple[Any, ...]]:
     return kept or [row[:-1] for row in rows]
 
 
-def store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:
-    Evaluation.objects.bulk_create(
-        [
-            Evaluation(
-                release=release,
-                dataset=score.dataset,
-                examples=score.examples,
-                correct=score.correct,
-                constant_correct=score.measures["constant"]["correct"],
-                described_correct=score.measures.get("version_0", {}).get("correct"),
-                measures=score.measures,
-            )
-            for score in scores
-        ],
-        # Two workers may measure the same; they find the same.
-        ignore_conflicts=True,
+def evaluation_of(score: Score, release: ModelRelease | None = None) -> Evaluation:
+    return Evaluation(
+        release=release,
+        dataset=score.dataset,
+        examples=score.examples,
+        correct=score.correct,
+        constant_correct=score.measures["constant"]["correct"],
+        described_correct=score.measures.get("version_0", {}).get("correct"),
+        measures=score.measures,
     )
+
+
+def store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:
+    # Two workers may measure the same; they find the same.
+    Evaluation.objects.bulk_create([evaluation_of(score, release) for score in scores], ignore_conflicts=True)

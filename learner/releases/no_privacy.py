@@ -11,10 +11,8 @@ from learner.simulation.estimates import PlannersEstimate
 from learner.simulation.forecast import expected_course
 from privacy.wording import as_message, as_plural_message
 
-SPANS_SAID = as_message("The plan forecasts entity F1 of spans.")
 
-
-def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
+def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool, finds_spans: bool = False) -> str:
     if estimate is None:
         if not may_plan:
             return as_message("No simulation for these settings yet.")
@@ -23,9 +21,10 @@ def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
     made_up = as_message("synthetic data")
     words = {"public": as_message("the public file"), "digits": digits, "made_up": made_up}
     return as_plural_message(
-        "Simulated on {word_data} with {n} label: {clear} right without privacy, {private} with these settings.",
-        "Simulated on {word_data} with {n} labels: {clear} right without privacy, {private} with these settings.",
+        "Simulated on {word_data}, {n} label: {word_measure} {clear} without privacy, {private} with these settings.",
+        "Simulated on {word_data}, {n} labels: {word_measure} {clear} without privacy, {private} with these settings.",
         word_data=words[estimate.data],
+        word_measure=as_message("Entity F1") if finds_spans else as_message("Accuracy"),
         n=estimate.labels,
         clear=f"{estimate.accuracy:.1%}",
         private=f"{estimate.with_privacy:.1%}",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from django.db.models import Count, Sum
+from django.db.models import Case, Count, F, FloatField, Sum, When
+from django.db.models.functions import Cast
 
 from annotation.models import Project
 from annotation.projects.selectors import CardModel
@@ -58,7 +59,7 @@ class VersionDifference:
     before: ModelRelease
     classes: tuple[list[str], list[str]]
     weights: WeightsChange | None
-    accuracies: list[tuple[str, Accuracy | None, Accuracy | None]]
+    accuracies: list[tuple[Accuracy, Accuracy | None, Accuracy | None]]
     used: tuple[TrainedOn, TrainedOn]
     labels: tuple[int, int] | None
     configuration: list[tuple[str, Any, Any]]
@@ -94,7 +95,7 @@ def difference(release: ModelRelease, *, before: ModelRelease, inside: bool) -> 
         weights=None
         if before.is_buried or release.is_buried
         else weights_change(LinearModel.from_json(before.weights), LinearModel.from_json(release.weights)),
-        accuracies=[((new.get(key) or old[key]).dataset, old.get(key), new.get(key)) for key in sorted(old | new)],
+        accuracies=[(new.get(key) or old[key], old.get(key), new.get(key)) for key in sorted(old | new)],
         used=used,
         labels=(before.labels_used, release.labels_used) if countable else None,
         configuration=changed_values(shown_configuration(before), shown_configuration(release)),
@@ -129,6 +130,13 @@ def thresholds_of(report: SharesReport) -> list[Threshold]:
     return thresholds(pool, sample, scale=event.inner.scale)
 
 
+def _sum_right(counted: str, f1: str) -> Sum:
+    """Sum what `Evaluation.right` says of each evaluation."""
+    scored = F("evaluations__examples") * Cast(f"evaluations__measures__{f1}", FloatField())
+    of_spans = When(evaluations__measures__has_key="f1", then=scored)
+    return Sum(Case(of_spans, default=F(f"evaluations__{counted}"), output_field=FloatField()))
+
+
 def models_of(projects: Collection[int]) -> dict[int, CardModel]:
     newest = (
         ModelRelease.objects.filter(project__in=projects, state=ReleaseState.RELEASED)
@@ -139,9 +147,9 @@ def models_of(projects: Collection[int]) -> dict[int, CardModel]:
         ModelRelease.objects.filter(pk__in=newest.values("pk"))
         .annotate(
             examples=Sum("evaluations__examples"),
-            right=Sum("evaluations__correct"),
-            constant=Sum("evaluations__constant_correct"),
-            described=Sum("evaluations__described_correct"),
+            right=_sum_right("correct", "micro_f1__value"),
+            constant=_sum_right("constant_correct", "constant__micro_f1"),
+            described=_sum_right("described_correct", "version_0__micro_f1"),
         )
         .values_list("project", "version", "examples", "right", "constant", "described")
     )

@@ -1,6 +1,7 @@
 """Pages of releases: one version with its promise, measures, files and changes, and the channels of a project."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -17,12 +18,14 @@ from django.views.decorators.http import require_POST
 from annotation.access import managed_project
 from annotation.budget import presenters
 from annotation.budget.words import what_words
+from annotation.choices.measures import measure_of
 from annotation.models import DataKind, Project
 from annotation.people.identity import person_of
 from annotation.projects.forms.settings import setting_value
 from annotation.wording import class_name, localized
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.charts import pages as page_charts
+from learner.charts.geometry import Chart
 from learner.models import ChannelMove, Evaluation, ModelRelease, ReleaseState
 from learner.pools import selectors
 from learner.pools.configuration import featurizer_of
@@ -32,6 +35,7 @@ from learner.releases import storage
 from learner.releases.artifacts.signatures import signer_key_id
 from learner.releases.cards.described import VERSION
 from learner.releases.cards.page import card_html
+from learner.releases.evaluations import Accuracy
 from learner.releases.no_privacy import estimate_of_run
 from learner.releases.services import channels, checks, described, versions
 from learner.releases.span_measures import held_out_score
@@ -71,7 +75,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "estimate": estimate_of_run(found.training_run),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": history,
-        "history_chart": page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),
+        "history_chart": _history_chart(found.project, history),
         "sheets": presenters.budget_sheets(found.project),
         "difference": None if before is None else release_selectors.difference(found, before=before, inside=managing),
         "others": [one.version for one in selectors.releases_of(found.project) if one.version != version],
@@ -105,7 +109,7 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
     context = {
         "project": project,
         "accuracies": [
-            evaluation_selectors.accuracy_of_score(one.dataset.name, one.examples, one.correct, one.measures)
+            replace(evaluation_selectors.accuracy_of(evaluation_selectors.evaluation_of(one)), described=None)
             for one in found.scores
         ],
         "created_at": found.created_at,
@@ -207,10 +211,15 @@ def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse
     found = release_of(request, slug, version)
     history = evaluation_selectors.accuracy_history(found.project, up_to=version)
     return page_charts.picture_of(
-        page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),
-        title=_("Accuracy by version"),
-        caption=_("Accuracy on public data, with 95-percent intervals."),
+        _history_chart(found.project, history),
+        title=_("%(measure)s by version") % {"measure": measure_of(found.project)},
+        caption=_("%(measure)s on public data, with 95-percent intervals.") % {"measure": measure_of(found.project)},
     )
+
+
+def _history_chart(project: Project, history: Sequence[tuple[int, Accuracy]]) -> Chart | None:
+    named = [(one.dataset, number, one) for number, one in history]
+    return page_charts.accuracy_chart(named, measure=measure_of(project))
 
 
 @login_required
@@ -220,7 +229,7 @@ def measure_plot(request: HttpRequest, slug: str, version: int, dataset_id: int)
     return page_charts.picture_of(
         page_charts.reliability_chart(evaluation.measures.get("reliability") or []),
         title=_("Calibration"),
-        caption=_("Accuracy by confidence; the line is perfect calibration."),
+        caption=_("Share right by confidence; the line is perfect calibration."),
     )
 
 

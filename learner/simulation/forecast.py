@@ -28,7 +28,6 @@ from annotation.models import (
 )
 from annotation.models.imports import OpeningDraft
 from annotation.projects.services.drafts import PUBLIC, rows_to_come
-from annotation.questions.selectors import marks_spans
 from learner.errors import ExtraMissing
 from learner.estimators.catalogue import why_not_compared
 from learner.models import ModelRelease, TrainingRun
@@ -266,12 +265,8 @@ def _inputs_digest(project: Project) -> str:
 
 
 def expected_course(project: Project) -> SimulatedCourse:
-    """Return the accuracies of the forecast; none where what turns a record into numbers is not installed.
-
-    Of spans it has entity F1, which is no accuracy to stand beside those of releases.
-    """
-    known = has_features(project) and not marks_spans(project)
-    return forecast_of(project).course if known else SimulatedCourse()
+    """Return the accuracies of the forecast; none where what turns a record into numbers is not installed."""
+    return forecast_of(project).course if has_features(project) else SimulatedCourse()
 
 
 def has_features(project: Project) -> bool:

@@ -161,19 +161,20 @@ def _chart(shown: Mapping[str, Any]) -> Chart | None:
         for curve in shown["curves"]
         if curve["plain"]
     ]
-    return page_charts.simulation_chart(curves, beside=plain, across=_("Labels"))
+    return page_charts.simulation_chart(curves, beside=plain, across=_("Labels"), measure=shown["measure"])
 
 
 def _picture(fingerprint: str) -> HttpResponse:
     found = get_object_or_404(PlanSimulation, fingerprint=fingerprint, result__isnull=False)
-    chart = _chart(_shown(found))
-    return page_charts.picture_of(chart, title=_("Simulated accuracy by labels"))
+    is_f1 = Setup.from_json(found.setup).finds_spans
+    title = _("Simulated entity F1 by labels") if is_f1 else _("Simulated accuracy by labels")
+    return page_charts.picture_of(_chart(_shown(found)), title=title)
 
 
 def _shown(simulation: PlanSimulation | None) -> Mapping[str, Any]:
     if simulation is None or simulation.result is None:
-        return {"curves": []}
-    result = simulation.result
+        return {"curves": [], "measure": ""}
+    result, setup = simulation.result, Setup.from_json(simulation.setup)
     plain = result.get("plain", {})
     return {
         "curves": [
@@ -183,7 +184,8 @@ def _shown(simulation: PlanSimulation | None) -> Mapping[str, Any]:
         ],
         "seeds": result["seeds"],
         "recommendation": estimates.recommendation(result),
-        "rows": Setup.from_json(simulation.setup).simulated_records,
+        "rows": setup.simulated_records,
+        "measure": _("Entity F1") if setup.finds_spans else _("Accuracy"),
     }
 
 

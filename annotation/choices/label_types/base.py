@@ -33,8 +33,8 @@ class LabelType(FreeChoice):
     """Question annotators are asked about a record: storage of an answer, and agreement of several.
 
     An answer is one whole number; two answers are the same if and only if their numbers are. `widget` is the template
-    in which it is given. Where a type `lists_classes`, further ones may come and many are found by typing;
-    `classes.sql` has the same rule.
+    in which it is given, `measure` the name of what models are measured by. Where a type `lists_classes`, further ones
+    may come and many are found by typing; `classes.sql` has the same rule.
     """
 
     kind: ClassVar[Kind] = Kind.LABEL_TYPE
@@ -42,6 +42,7 @@ class LabelType(FreeChoice):
     lists_classes: ClassVar[bool] = False
     coefficient: ClassVar[Coefficient] = NOMINAL
     teaches: ClassVar[Teaching] = Teaching.CLASSES
+    measure: ClassVar[str] = _("Accuracy")
 
     @abstractmethod
     def possible(self, n_classes: int) -> int:

@@ -15,8 +15,12 @@ from privacy.choices import Kind
 LABEL_TYPES: tuple[type[LabelType], ...] = (ChooseOne, ChooseSeveral, ConfirmGuess, Rate, MarkSpans)
 
 
-def label_type_of(name: str, settings: Mapping[str, Any]) -> LabelType:
+def label_class(name: str) -> type[LabelType]:
     found = CATALOGUE.find(Kind.LABEL_TYPE, name)
     if found is None or not issubclass(found, LabelType):
         raise KeyError(name)
-    return found.of(settings)
+    return found
+
+
+def label_type_of(name: str, settings: Mapping[str, Any]) -> LabelType:
+    return label_class(name).of(settings)

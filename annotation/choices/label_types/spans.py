@@ -37,6 +37,7 @@ class MarkSpans(LabelType):
     widget: ClassVar[str] = "annotation/choices/_label_spans.html"
     lists_classes: ClassVar[bool] = True
     teaches: ClassVar[Teaching] = Teaching.SPANS
+    measure: ClassVar[str] = _("Entity F1")
 
     def possible(self, n_classes: int) -> int:
         return MOST_SETS

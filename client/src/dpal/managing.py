@@ -175,7 +175,7 @@ def _differences(found: Mapping[str, Any]) -> str:
     for mark, names in (("+", found["classes_added"]), ("-", found["classes_removed"])):
         lines += [f"class {mark}{name}" for name in names]
     for one in found["accuracy"]:
-        lines.append(f"accuracy on {one['dataset']}: {_interval(one['before'])} -> {_interval(one['after'])}")
+        lines.append(f"{_measure(one)} on {one['dataset']}: {_interval(one['before'])} -> {_interval(one['after'])}")
     for change in (*found["guarantee"], *found["configuration"], *found["environment"]):
         lines.append(f"{change['name']}: {_value(change['before'])} -> {_value(change['after'])}")
     return "\n".join(lines)
@@ -378,10 +378,13 @@ def simulate(project: str, records: int | None, site: Site) -> Any:
     return found
 
 
+def _measure(found: Mapping[str, Any]) -> str:
+    return "entity F1" if found.get("measure") == "entity_f1" else "accuracy"
+
+
 def _simulated(found: Mapping[str, Any]) -> str:
-    measure = "entity F1" if found.get("measure") == "entity_f1" else "accuracy"
     lines = [
-        f"{one['data']:8}  {one['labels']:7} labels  {measure} {one['accuracy']:.3f} "
+        f"{one['data']:8}  {one['labels']:7} labels  {_measure(found)} {one['accuracy']:.3f} "
         f"({one['worst']:.3f} to {one['best']:.3f}), without privacy {one['without_privacy']:.3f}"
         for one in found["points"]
     ]

@@ -47,11 +47,11 @@ class Expected(TypedDict):
     points: list[ExpectedPoint]
 
 
-EXPECTED_HEAD = ("labels", "expected accuracy (worst to best of the simulated projects)", "no privacy")
+EXPECTED_HEAD = ("labels", "expected {measure} (worst to best of the simulated projects)", "no privacy")
 HEAD = (
     "data set",
     "examples",
-    "accuracy (95 % interval)",
+    "{measure} (95 % interval)",
     "always one answer",
     "words about classes alone",
     "macro-F1",
@@ -59,8 +59,10 @@ HEAD = (
 )
 
 
-def accuracy_section(metrics: list[Metric], *, expected: Expected | None = None, held_out: bool = False) -> list[str]:
-    beneath = [] if expected is None else _expected_section(expected)
+def accuracy_section(
+    metrics: list[Metric], *, expected: Expected | None = None, held_out: bool = False, measure: str = "accuracy"
+) -> list[str]:
+    beneath = [] if expected is None else _expected_section(expected, measure)
     if not metrics and held_out:
         return ["No public test set was given.", *beneath]
     if not metrics:
@@ -77,7 +79,7 @@ def accuracy_section(metrics: list[Metric], *, expected: Expected | None = None,
         )
         for metric in metrics
     ]
-    return [*markdown_table(HEAD, rows), *_worthless(metrics), *beneath]
+    return [*markdown_table(_head(HEAD, measure), rows), *_worthless(metrics), *beneath]
 
 
 def types_section(metrics: list[Metric]) -> list[str]:
@@ -97,7 +99,11 @@ def type_words(one: TypeScore) -> str:
     return f"{one['value']:.4f} ({one['low']:.4f} to {one['high']:.4f})"
 
 
-def _expected_section(expected: Expected) -> list[str]:
+def _head(head: tuple[str, ...], measure: str) -> tuple[str, ...]:
+    return tuple(name.format(measure=measure) for name in head)
+
+
+def _expected_section(expected: Expected, measure: str) -> list[str]:
     free = [("always one answer", expected["constant"]), ("words about classes alone", expected["version_0"])]
     said = "".join(f"; {name} {share:.1%}" for name, share in free if share is not None)
     rows = [
@@ -108,7 +114,12 @@ def _expected_section(expected: Expected) -> list[str]:
         )
         for point in expected["points"]
     ]
-    return ["", f"Expected, simulated on {plain(expected['data'])}{said}:", "", *markdown_table(EXPECTED_HEAD, rows)]
+    return [
+        "",
+        f"Expected, simulated on {plain(expected['data'])}{said}:",
+        "",
+        *markdown_table(_head(EXPECTED_HEAD, measure), rows),
+    ]
 
 
 def _share(value: float) -> str:
@@ -121,10 +132,10 @@ def _worthless(metrics: list[Metric]) -> list[str]:
         sum(metric[name] * metric["examples"] for metric in metrics) for name in ("accuracy", "constant")
     )
     if right <= constant:
-        said = "On these examples the model is right no more often than always giving the likeliest answer."
+        said = "On these examples the model does no better than always giving the likeliest answer."
         return ["", f"**{said}**"]
     described = [(metric["version_0"], metric["examples"]) for metric in metrics if metric["version_0"] is not None]
     if described and right <= sum(share * examples for share, examples in described):
-        said = "On these examples the model is right no more often than the words about the classes alone."
+        said = "On these examples the model does no better than the words about the classes alone."
         return ["", f"**{said}**"]
     return []

@@ -5,7 +5,15 @@ from typing import Any
 from learner.linear_model import LinearModel
 from learner.releases.cards.accuracy import accuracy_section, types_section
 from learner.releases.cards.privacy_document import privacy_document
-from learner.releases.cards.rendering import Card, Privacy, front_matter, loading_section, tells, words_source
+from learner.releases.cards.rendering import (
+    Card,
+    Privacy,
+    front_matter,
+    loading_section,
+    measure_of,
+    tells,
+    words_source,
+)
 from learner.releases.cards.words import plain
 
 VERSION = 0
@@ -51,6 +59,7 @@ def described_document(privacy: Privacy) -> dict[str, Any]:
 
 
 def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
+    measure = measure_of(model)
     kind = "conditional random field" if model.names_spans else "linear model"
     made_of = (
         f"It is a {kind} over {model.dimension} features, made of what the project's owner wrote about the "
@@ -77,9 +86,9 @@ def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Priva
         "",
         f"Not covered: {NOT_COVERED}.",
         "",
-        "## Accuracy on public data",
+        f"## {measure[0].upper()}{measure[1:]} on public data",
         "",
-        *accuracy_section(card["metrics"]),
+        *accuracy_section(card["metrics"], measure=measure),
         *types_section(card["metrics"]),
         "",
         *loading_section(model),

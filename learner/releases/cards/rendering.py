@@ -200,6 +200,7 @@ print(model.predict(["a text"]))
 
 
 def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
+    measure = measure_of(model)
     kind = card["estimator"] if model.names_spans else f"linear model ({card['estimator']})"
     what_it_is = (
         f"It is a {kind} over {model.dimension} features, trained on {_trained_on(card)} "
@@ -235,9 +236,9 @@ def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy)
         "",
         *words_source(card),
         *([said, ""] if (said := card.get("not_compared")) else []),
-        "## Accuracy on public data",
+        f"## {measure[0].upper()}{measure[1:]} on public data",
         "",
-        *accuracy_section(card["metrics"], expected=card.get("expected"), held_out="held_out" in card),
+        *accuracy_section(card["metrics"], expected=card.get("expected"), held_out="held_out" in card, measure=measure),
         *types_section(card["metrics"]),
         *held_out_section(card),
         "",
@@ -304,13 +305,17 @@ def loading_section(model: LinearModel) -> list[str]:
     return ["## Loading", "", *files_said, "", LOADING]
 
 
+def measure_of(model: LinearModel) -> str:
+    return "entity F1" if model.names_spans else "accuracy"
+
+
 def tells(model: LinearModel) -> str:
     names = ", ".join(code(name) for name in model.classes)
     n = len(model.classes)
     if model.names_spans:
         return (
-            f"It finds spans of these types in the first {MAX_TOKENS} words of a text: {names}. Right, in the accuracy "
-            "below, is a text of which all spans are found with their types, and no other."
+            f"It finds spans of these types in the first {MAX_TOKENS} words of a text: {names}. Right, in the entity "
+            "F1 below, is a span with its exact ends and type."
         )
     if not model.names_sets:
         return f"It knows 1 class: {names}." if n == 1 else f"It tells apart {n} classes: {names}."
@@ -360,16 +365,18 @@ def front_matter(*, reads: str, card: Card, privacy: Privacy) -> list[str]:
     if card["metrics"]:
         # Of nothing that was measured nothing is claimed; the hub refuses an index without results.
         results = [_result(metric, task=tag) for metric in card["metrics"]]
-        fields |= {"metrics": ["accuracy", "f1"], "model-index": [{"name": card["name"], "results": results}]}
+        measured = ["f1"] if reads == "spans" else ["accuracy", "f1"]
+        fields |= {"metrics": measured, "model-index": [{"name": card["name"], "results": results}]}
     return front_matter_lines(fields)
 
 
 def _result(metric: Metric, *, task: str) -> dict[str, Any]:
+    kind, name = ("f1", "Entity F1") if task == PIPELINE_TAGS["spans"] else ("accuracy", "Accuracy")
     return {
         "task": {"type": task},
         "dataset": {"type": "public-test-set", "name": metric["dataset"]},
         "metrics": [
-            {"type": "accuracy", "name": "Accuracy", "value": metric["accuracy"], "verified": False},
+            {"type": kind, "name": name, "value": metric["accuracy"], "verified": False},
             {"type": "f1", "name": "Macro F1", "value": metric["macro_f1"], "verified": False},
             {"type": "expected_calibration_error", "value": metric["calibration_error"], "verified": False},
         ],

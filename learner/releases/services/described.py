@@ -117,7 +117,7 @@ def described_facts(project: Project, scores: list[Score]) -> Card:
         "created_at": project.configuration.created_at.date().isoformat(),
         "words_source": str(project.settings.get("words_source") or ""),
         # Beside itself there is nothing to say.
-        "metrics": [{**publishing.metric_of(score), "version_0": None} for score in scores],
+        "metrics": [{**publishing.metric_of(evaluations.evaluation_of(score)), "version_0": None} for score in scores],
     }
 
 

@@ -15,7 +15,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.choices.rules import hides_selection
-from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services import files
 from annotation.work.services.attempts import Lease, finish_work
@@ -134,7 +133,7 @@ def _staged_release(
         "answers": answers_words(project),
     }
     counts = counts_in(transcript)
-    metrics = [metric_of(score) for score in scores]
+    metrics = [metric_of(evaluations.evaluation_of(score)) for score in scores]
     card = card_facts(run, estimator=project.estimator, metrics=metrics, made_on=today(), counts=counts)
     try:
         digests = write_artifacts(
@@ -214,33 +213,27 @@ def card_facts(
     return card
 
 
-def metric_of(score: Score) -> Metric:
+def metric_of(measured: Evaluation) -> Metric:
+    shown, measures = evaluations.accuracy_of(measured), measured.measures
     found: Metric = {
-        "dataset": score.dataset.name,
-        "examples": score.examples,
-        "accuracy": score.correct / score.examples,
-        "interval": wilson_interval(score.correct, score.examples),
-        "macro_f1": score.measures["macro_f1"]["value"],
-        "constant": score.measures["constant"]["accuracy"],
-        "version_0": score.measures.get("version_0", {}).get("accuracy"),
-        "calibration_error": score.measures["calibration_error"]["value"],
+        "dataset": shown.dataset,
+        "examples": shown.examples,
+        "accuracy": shown.value,
+        "interval": (shown.low, shown.high),
+        "macro_f1": measures["macro_f1"]["value"],
+        "constant": shown.constant,
+        "version_0": shown.described,
+        "calibration_error": measures["calibration_error"]["value"],
     }
-    if "f1" in score.measures:
-        named = zip(map(str, score.dataset.project.classes), score.measures["f1"], strict=False)
-        total = {"name": "all", "spans": sum(one["spans"] for one in score.measures["f1"])}
-        found["types"] = [total | score.measures["micro_f1"], *({"name": name} | one for name, one in named)]
+    if measured.finds_spans:
+        named = zip(map(str, measured.dataset.project.classes), measures["f1"], strict=False)
+        total = {"name": "all", "spans": sum(one["spans"] for one in measures["f1"])}
+        found["types"] = [total | measures["micro_f1"], *({"name": name} | one for name, one in named)]
     return found
 
 
 def metrics_of(release: ModelRelease) -> list[Metric]:
-    return [metric_of(_score(each)) for each in release.evaluations.order_by("pk").select_related("dataset")]
-
-
-def _score(measured: Evaluation) -> Score:
-    # What was measured before a constant stood beside it has the constant's count alone.
-    constant = {"accuracy": measured.constant_correct / measured.examples}
-    measures = {"constant": constant, **measured.measures}
-    return Score(measured.dataset, measured.examples, measured.correct, measures)
+    return [metric_of(each) for each in release.evaluations.order_by("pk").select_related("dataset")]
 
 
 def today() -> str:

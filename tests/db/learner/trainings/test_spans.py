@@ -22,12 +22,13 @@ from dpal.recompute.transcript import Transcript
 from dpal.releases import open_folder
 from dpal.spans.text import Span
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease
+from learner.models import Evaluation, ModelRelease
 from learner.pools.starts import described_model
 from learner.releases import storage
 from learner.releases.artifacts.files import recompute_weights, span_model
+from learner.releases.evaluations import score_model
 from learner.releases.services.card_issues import issue_for_higher_limit
-from learner.simulation.forecast import expected_course, forecast_of
+from learner.simulation.forecast import forecast_of
 from learner.tasks import simulate_plan_task
 from privacy.accounting.event import event_from_json
 from privacy.ledger.models import EntryKind, LedgerEntry
@@ -72,12 +73,12 @@ def open_spans(**settings):
     return project
 
 
-def upload_test(project, rows):
+def upload_test(project, rows, name="test.jsonl"):
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     dataset = receive_upload(
         project=project,
-        file=File(io.BytesIO(lines.encode()), name="test.jsonl"),
-        name="test.jsonl",
+        file=File(io.BytesIO(lines.encode()), name=name),
+        name=name,
         role="public_test",
         mapping={"label": "spans"},
         send=False,
@@ -135,6 +136,9 @@ def test_a_model_of_spans_is_paid_for_released_and_replayed(tmp_path):
     assert measured.measures["micro_f1"]["value"] > 0.8
     assert [one["spans"] > 9 for one in measured.measures["f1"]] == [True, True]
     assert "It finds spans of these types" in card
+    assert "ccuracy" not in card
+    assert "## Entity F1 on public data" in card
+    assert f"| test.jsonl | 40 | {measured.measures['micro_f1']['value']:.4f} (" in card
     assert "| day |" in card
     look_at_all(project)
     read_by_the_client(release, tmp_path)
@@ -163,6 +167,7 @@ def read_by_the_client(release, tmp_path):
     assert all(span["score"] > 0.5 for spans in rows for span in spans)
 
 
+ELSEWHERE = ("Accuracy", " accuracy", "25.0\N{NO-BREAK SPACE}%", "85.0\N{NO-BREAK SPACE}%", "No better")
 PAGES = ("overview", "standing", "card", "dashboard", "plan", "releases", "shares", "channels")
 OWN_PAGES = ("project", "settings", "data", "quality", "compare_answers", "questions", "own_answers", "budget", "label")
 ROUTES = ("models", "models/1", "models/0", "next-step", "plan", "rounds", "shares", "shares/offers", "work")
@@ -184,6 +189,47 @@ def look_at_all(project):
     page = browser.get(reverse("learner:release", args=(project.slug, 1))).content.decode()
     assert "Entity F1" in page
     assert "too few to say" not in page
+
+
+def measure(release, name, *, version_0):
+    """Say that all spans of a quarter of the texts are right, and no span is in 34 of 40, which no page shows."""
+    dataset = upload_test(release.project, with_spans(40), name=name)
+    measures = score_model(LinearModel.from_json(release.weights), dataset).measures
+    measures["micro_f1"] = {"value": 0.615, "low": 0.513, "high": 0.717}
+    measures["version_0"]["micro_f1"] = version_0
+    counts = {"examples": 40, "correct": 10, "constant_correct": 34, "described_correct": 38}
+    Evaluation.objects.create(release=release, dataset=dataset, measures=measures, **counts)
+
+
+def test_pages_show_entity_f1_wherever_they_measure_a_model():
+    project = open_spans(class_descriptions=["name: please call {Anna|Olga} now", "day: come on {monday|friday}"])
+    release = released(project)
+    measure(release, "a.jsonl", version_0=0.412)
+    browser, program = browser_of(project.created_by), program_of(project.created_by)
+    addresses = [
+        reverse(f"learner:{name}", args=(project.slug,)) for name in ("overview", "card", "releases", "dashboard")
+    ]
+    addresses += [reverse("learner:release", args=(project.slug, 1)), reverse("annotation:projects")]
+    for address in addresses:
+        page = browser.get(address).content.decode()
+        assert "Entity F1" in page, address
+        assert "61.5" in page, address
+        assert [word for word in ELSEWHERE if word in page] == [], address
+    for picture in (
+        reverse("learner:accuracy_plot", args=(project.slug, 1)),
+        reverse("learner:dashboard_plot", args=(project.slug, "releases")),
+    ):
+        assert "Entity F1 by version" in browser.get(picture).content.decode()
+    told = program.get(f"/api/v1/projects/{project.slug}/models/1").json()
+    (found,) = told["evaluations"]
+    assert (found["measure"], found["accuracy"], found["interval"]) == ("entity_f1", 0.615, [0.513, 0.717])
+    assert (found["constant"], round(found["version_0"], 9), told["beaten_by"]) == (0.0, 0.412, "")
+    (row,) = program.get(f"/api/v1/projects/{project.slug}/dashboard/releases").json()
+    assert row["accuracy"] == 0.615
+    measure(release, "b.jsonl", version_0=0.9)
+    assert program.get(f"/api/v1/projects/{project.slug}/models/1").json()["beaten_by"] == "version_0"
+    for address in (addresses[0], addresses[-1]):
+        assert "No better than version 0, which is free" in browser.get(address).content.decode()
 
 
 def test_a_model_is_measured_on_held_out_private_texts_by_counts_that_its_training_paid_for():
@@ -302,8 +348,16 @@ def test_a_plan_expects_entity_f1_beside_version_0_once_there_is_a_public_file()
         content = browser.get(page).content.decode()
         assert "Expected entity F1" in content
         assert "Words alone (version 0)" in content
-    # It is no accuracy to stand beside those of releases.
-    assert expected_course(project).points == ()
+    release = released(project)
+    (page, told) = (
+        browser.get(reverse("learner:release", args=(project.slug, 1))).content.decode(),
+        program.get(f"/api/v1/projects/{project.slug}/models/1").json()["evaluations"][0]["no_privacy"],
+    )
+    assert told["accuracy"] == point.accuracy
+    assert f"Entity F1 {point.accuracy:.1%} without privacy" in told["said"]
+    assert "No privacy (estimate)" in page
+    with storage.files_at_hand(release) as folder:
+        assert "expected entity F1 (worst to best" in (folder / "card.md").read_text()
 
 
 def test_a_public_file_too_short_for_the_first_model_expects_nothing():

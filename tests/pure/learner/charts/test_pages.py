@@ -23,7 +23,9 @@ BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def test_accuracy_stands_beside_a_constant_and_the_words_about_the_classes():
-    chart = page_charts.accuracy_chart([("test", 1, Right(0.8, described=0.6)), ("test", 2, Right(0.9, described=0.6))])
+    chart = page_charts.accuracy_chart(
+        [("test", 1, Right(0.8, described=0.6)), ("test", 2, Right(0.9, described=0.6))], measure="Accuracy"
+    )
     assert [mark.label for mark in chart.curves[0].marks] == [
         "version 1: 80.0\u00a0%, 70.0\u00a0% to 95.0\u00a0%",
         "version 2: 90.0\u00a0%, 70.0\u00a0% to 95.0\u00a0%",
@@ -66,7 +68,7 @@ def test_ticks_in_time_are_told_apart(minutes, written):
 
 @pytest.mark.parametrize("name", ["a <b> & c", 'say "so"'])
 def test_the_picture_has_no_style_of_its_own_and_escapes_names(name):
-    chart = page_charts.accuracy_chart([(name, 1, Right(0.8)), ("other", 1, Right(0.7))])
+    chart = page_charts.accuracy_chart([(name, 1, Right(0.8)), ("other", 1, Right(0.7))], measure="Accuracy")
     html = render_to_string("learner/_chart.html", {"chart": chart, "title": "Accuracy"})
     assert "style=" not in html
     assert "<b>" not in html
@@ -77,7 +79,9 @@ def test_the_picture_has_no_style_of_its_own_and_escapes_names(name):
 def test_places_are_written_as_a_picture_has_them_whatever_the_readers_language(language):
     """A comma in a place is an error to every browser, and the picture is left empty."""
     with translation.override(language):
-        chart = page_charts.accuracy_chart([("test", number, Right(0.8 + number / 77)) for number in (1, 2, 4)])
+        chart = page_charts.accuracy_chart(
+            [("test", number, Right(0.8 + number / 77)) for number in (1, 2, 4)], measure="Accuracy"
+        )
         assert any(mark.x % 1 and mark.y % 1 for mark in chart.curves[0].marks)
         html = render_to_string("learner/_chart.html", {"chart": chart, "title": "Accuracy"})
     assert not commas_in_numbers(html)

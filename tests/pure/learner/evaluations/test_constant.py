@@ -31,13 +31,13 @@ def test_the_card_says_it_where_a_model_is_worth_nothing():
         "macro_f1": 0.4,
         "calibration_error": 0.1,
     }
-    assert "no more often than always giving" in accuracy_section([metric])[-1]
-    assert "no more often" not in " ".join(accuracy_section([metric | {"constant": 0.59}]))
+    assert "no better than always giving" in accuracy_section([metric])[-1]
+    assert "no better" not in " ".join(accuracy_section([metric | {"constant": 0.59}]))
     point = {"labels": 120, "with_privacy": 0.71, "low": 0.66, "high": 0.75, "no_privacy": 0.83}
     expected = {"data": "the public file", "constant": 0.6, "version_0": None, "points": [point]}
     estimated = accuracy_section([metric], expected=expected)
     assert "Expected, simulated on the public file; always one answer 60.0%:" in estimated
     assert estimated[-1] == "| 120 | 71.0% (66.0% to 75.0%) | 83.0% |"
     described = metric | {"constant": 0.5, "version_0": 0.6}
-    assert "no more often than the words about the classes" in accuracy_section([described])[-1]
-    assert "no more often" not in " ".join(accuracy_section([described | {"version_0": 0.59}]))
+    assert "no better than the words about the classes" in accuracy_section([described])[-1]
+    assert "no better" not in " ".join(accuracy_section([described | {"version_0": 0.59}]))

@@ -45,7 +45,7 @@ def test_a_manager_and_an_engineer_read_accuracy_and_budget(project, release, ma
     constant = f"{100 * evaluation.constant_correct / evaluation.examples:.1f} %"
     for person in (manager, engineer):
         page = listed(person)
-        assert f"<strong>{share}</strong>right on public data, version 1; a constant {constant}" in page
+        assert f"<strong>{share}</strong>Accuracy on public data, version 1; a constant {constant}" in page
         assert 'class="meter"' in page
 
 
@@ -100,7 +100,7 @@ def test_an_annotator_reads_neither(project, release):
     Membership.objects.create(project=project, user=annotator, role=Role.ANNOTATOR)
     page = listed(annotator)
     assert project.name in page
-    assert "right on public data" not in page
+    assert "on public data" not in page
     assert 'class="meter"' not in page
 
 

@@ -50,7 +50,7 @@ def test_the_public_rows_of_a_draft_are_read_outside_the_web_thread(
 ) -> None:
     page = client.get(bring(client, raw_files.KINDS[kind]())).content.decode()
     assert 'hx-trigger="load, every 25s"' in page
-    assert "The accuracy is being estimated." in page
+    assert "This is being estimated." in page
     asked_by_page(client, records="100")
     simulation = PlanSimulation.objects.get()
     assert simulation.result is None
