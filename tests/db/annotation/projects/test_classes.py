@@ -8,10 +8,12 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from annotation.choices.classes import CROWD, FIXED_ANSWERS, NOT_BEFOREHAND, STREAM, FurtherClass
-from annotation.data.services.label_files import export_labels
+from annotation.data.services.label_files import ExportFormat, export_labels
+from annotation.data.services.mappings import layout_of
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Consensus, Label, Project, Role
-from annotation.projects.services.classes import add_class, hindrance_of
+from annotation.projects.services import configuring
+from annotation.projects.services.classes import add_class, hindrance_of, merge_class, rename_class
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import labels, queue
 from privacy.accounting.selection import RandomChoiceEvent
@@ -144,3 +146,93 @@ def test_two_managers_who_add_at_once_add_two(project, manager):
     for thread in threads:
         thread.join(120)
     assert sorted(Project.objects.get(pk=project.pk).classes[2:]) == ["film", "food"]
+
+
+CLASSES = ["bike", "car: old", "bicycle"]
+LOOKS = {
+    "class_descriptions": ["bike: two wheels", "car: old: four wheels", "bike: a motor"],
+    "class_groups": ["bike: on roads", "bicycle: bike lanes"],
+    "class_colours": ["bike: red", "bike lanes: green"],
+    "class_keys": ["bike: m"],
+}
+
+
+@pytest.fixture
+def opened():
+    opened = make_project(classes=CLASSES, **LOOKS)
+    open_records(opened, 3)
+    return opened
+
+
+def rename(opened, name="bike", to="motor bike", known=True):
+    return rename_class(project=opened, name=name, to=to, known_beforehand=known, actor=opened.created_by)
+
+
+def refused(opened, **renamed):
+    with pytest.raises(InvalidConfiguration) as refusal:
+        rename(opened, **renamed)
+    assert Project.objects.get(pk=opened.pk).classes == opened.classes
+    return refusal.value.broken
+
+
+def test_answers_keep_their_number_and_lines_go_along(opened):
+    given = [answer(opened, choice).pk for choice in (0, 1, 2)]
+    opened = rename(merge_class(project=opened, name="bike", into="bicycle", known_beforehand=True))
+    opened = rename(opened, "bicycle", "push bike")
+    assert opened.classes == ["motor bike", "car: old", "push bike"]
+    assert {name: one["into"] for name, one in opened.merged_classes.items()} == {"motor bike": "push bike"}
+    assert {name: list(opened.settings[name]) for name in LOOKS} == {
+        "class_descriptions": ["motor bike: two wheels", "car: old: four wheels", "motor bike: a motor"],
+        "class_groups": ["motor bike: on roads", "push bike: bike lanes"],
+        "class_colours": ["motor bike: red", "bike lanes: green"],
+        "class_keys": ["motor bike: m"],
+    }
+    assert list(Label.objects.filter(pk__in=given).order_by("pk").values_list("choice", flat=True)) == [0, 1, 2]
+    written = b"".join(export_labels(project=opened, format=ExportFormat.CSV)).decode()
+    assert ("motor bike" in written, ",bike," in written) == (True, False)
+
+
+def test_a_file_may_use_every_earlier_name(opened):
+    opened = rename(rename(opened), "motor bike", "moped")
+    assert opened.renamed_classes == {"bike": "moped", "motor bike": "moped"}
+    layout = layout_of(opened, "public_test", {"values": {"B": "bike"}})
+    assert dict(layout.spelled) == {"bike": "moped", "motor bike": "moped", "B": "moped"}
+
+
+def test_a_class_gets_its_earlier_name_back(opened):
+    opened = rename(rename(opened), "motor bike", "bike")
+    assert (opened.classes, opened.renamed_classes) == (CLASSES, {"motor bike": "bike"})
+    assert rename(opened, to="Bike").classes[0] == "Bike"
+
+
+def test_before_anything_rests_on_a_class_its_earlier_name_is_forgotten():
+    opened = rename(make_project(classes=CLASSES, **LOOKS))
+    assert (opened.classes[0], opened.renamed_classes) == ("motor bike", {})
+    assert opened.settings["class_keys"] == ["motor bike: m"]
+
+
+def test_a_name_that_another_class_has_or_had_is_refused_with_the_rule(opened):
+    renamed = rename(opened)
+    for taken in ("BICYCLE", "motor bike"):
+        assert refused(renamed, name="car: old", to=taken)["to"] == "This class already exists."
+    assert refused(renamed, name="car: old", to="bike")["to"] == "This class already exists."
+    assert refused(renamed, name="bike")["name"] == "There is no class of this name."
+    assert refused(renamed, name="bicycle", to=" \u200b")["to"] == "A class has a name of at most 200 letters."
+    assert refused(renamed, name="bicycle", to="b", known=False) == {"known_beforehand": NOT_BEFOREHAND}
+    changes = {"classes": [*renamed.classes, "bike"]}
+    with pytest.raises(InvalidConfiguration, match="already exists"):
+        configuring.configure_project(project=renamed, changes=changes, actor=opened.created_by)
+
+
+def test_a_crowd_and_a_stream_rename_what_they_list_and_steps_stay(manager):
+    crowd, stream, steps = other_projects(manager).values()
+    for opened in (crowd, stream):
+        assert rename(opened, opened.classes[0], "renamed").classes[0] == "renamed"
+    assert "Not for ratings or yes/no questions." in refused(steps, name=steps.classes[0], to="renamed")["name"]
+
+
+@pytest.mark.parametrize("renamed", [{}, {"bike": "car: old"}, {"bike": "gone"}, {"bicycle": "moped"}])
+def test_the_database_holds_the_earlier_name(opened, renamed):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Project.objects.filter(pk=opened.pk).update(classes=["moped", *CLASSES[1:]], renamed_classes=renamed)
+    Project.objects.filter(pk=opened.pk).update(classes=["moped", *CLASSES[1:]], renamed_classes={"bike": "moped"})

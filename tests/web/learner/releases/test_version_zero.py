@@ -18,7 +18,7 @@ from privacy.ledger.models import LedgerEntry
 from tests import learning
 from tests.clients import browser_of
 from tests.factories import make_user
-from tests.web.learner.test_api import client_of
+from tests.web.learner.test_outside import client_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SHOWN = "ε 0: from class descriptions alone, no private row read."
