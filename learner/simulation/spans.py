@@ -159,7 +159,10 @@ def simulate_spans(
     label_counts: Sequence[int],
     seeds: int,
 ) -> Outcome:
-    """Play one secret sample and one release that spends the whole limit for each number of labels."""
+    """Play a secret sample and one release that spends the whole limit for each number of labels.
+
+    With a selection rate among the settings, play the series of secret blocks and a release of each.
+    """
     if test is None:
         kept, out = held_out(len(public))
         public, test = public.at(kept), public.at(out)
@@ -170,29 +173,52 @@ def simulate_spans(
     zero = None if coef is None else LinearModel(coef, np.zeros(len(coef)), public.types, "spans")
     public, test = replace(public, version_0=zero), replace(test, types=public.types)
     trusted = TrustedSettings.of(settings, n_classes=len(public.types))
-    if trusted.in_series:
-        raise ValueError("spans are simulated with one release: leave selection_rate out")
     trusted = replace(trusted, values={**trusted.values, "question_kind": "spans", "estimator": "span_crf"})
     points = []
     for labels in sorted(set(label_counts)):
         if not 0 < labels <= len(public):
             raise ValueError(f"labels must be within [1, {len(public)}], got {labels}")
         made: dict[str, list[F1]] = {"project": [], "random": [], "no_privacy": []}
+        releases: list[list[F1]] = []
         for seed in range(seeds):
             rng, rate = SimulationRandom(1_000_003 * seed + labels), labels / len(public)
-            secret = public.at(np.flatnonzero(rng.generator.random(len(public)) < rate))
+            if trusted.in_series:
+                blocks = _drawn_blocks(trusted, len(public), labels, rng)
+                secret = public.at(np.concatenate(blocks))
+                releases.append([test.f1_of(model) for model in _of_blocks(trusted, public, blocks, rng)])
+                made["project"].append(releases[-1][-1])
+            else:
+                secret = public.at(np.flatnonzero(rng.generator.random(len(public)) < rate))
+                made["project"].append(test.f1_of(_at_once(trusted, secret, zero, rate, rng)))
             shown = public.at(rng.generator.permutation(len(public))[:labels])
-            for name, chosen, share in (("project", secret, rate), ("random", shown, 1.0)):
-                estimator = trusted.training(share, prior=zero, rng=rng)
-                trusted.event(estimator, rate=share, n_features=SpanFeatures.n_features)
-                made[name].append(test.f1_of(chosen.learned(estimator, zero)))
+            made["random"].append(test.f1_of(_at_once(trusted.one_of_several(), shown, zero, 1.0, rng)))
             made["no_privacy"].append(test.f1_of(secret.learned_openly()))
         project, random, clear = map(_mean, made.values())
         nothing = MeanAccuracy(0.0, 0.0, 0.0)
         first = nothing if zero is None else _mean([test.f1_of(zero)])
-        points.append(OutcomePoint(labels, project, random, first, clear, nothing))
+        each = tuple(map(_mean, zip(*releases, strict=True))) if len(trusted.rates) > 1 else ()
+        points.append(OutcomePoint(labels, project, random, first, clear, nothing, each))
     note = "Entity F1 in place of accuracy; always one answer finds no span. No privacy is the same estimator."
     return Outcome((SimulatedAccount("pool", "record", *trusted.limit),), tuple(points), (note,))
+
+
+def _drawn_blocks(settings: TrustedSettings, rows: int, labels: int, rng: SimulationRandom) -> list[Places]:
+    """Return the texts of each block of a pool that gives so many labels on average."""
+    size = round(labels / sum(settings.rates))
+    if size > rows:
+        raise ValueError(f"blocks with {labels} labels need a pool of {size} records, got {rows}")
+    pool = rng.generator.permutation(rows)[:size]
+    drawn = draw_blocks(size, settings.blocks.block_rates, rng)
+    return [pool[drawn == block] for block in range(1, len(settings.rates) + 1)]
+
+
+def _at_once(
+    settings: TrustedSettings, chosen: PublicSpans, prior: LinearModel | None, rate: float, rng: SimulationRandom
+) -> LinearModel:
+    """Return the one release that spends the whole limit."""
+    estimator = settings.training(rate, prior=prior, rng=rng)
+    settings.event(estimator, rate=rate, n_features=SpanFeatures.n_features)
+    return chosen.learned(estimator, prior)
 
 
 def _mean(found: Sequence[F1]) -> MeanAccuracy:

@@ -115,12 +115,34 @@ def test_the_command_prints_entity_f1_of_a_file_of_spans(path, tmp_path):
     assert "Entity F1" in outcome["notes"][0]
 
 
+def test_the_command_plays_a_series_of_secret_blocks_and_tells_each_release(path, tmp_path):
+    words = tmp_path / "words.json"
+    words.write_text(json.dumps({"classes": {"name": ["call {who}"], "day": ["on {when}"]}, "slots": SLOTS}))
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        call_command(
+            "simulate",
+            data=path,
+            label_column="spans",
+            preset="pool-experts",
+            labels="90",
+            seeds=1,
+            describe=words,
+            set=["selection_rate=0.1", "pool_epsilon=60"],
+            json=True,
+        )
+    (point,) = json.loads(printed.getvalue())["points"]
+    first, last = point["releases"]
+    assert 0 < first["accuracy"] <= 1
+    assert last == point["project"]
+
+
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
         ({"labels": "130"}, "within"),
         ({"preset": "voice-crowd"}, "pool-experts"),
-        ({"set": ["selection_rate=0.1"]}, "one release"),
+        ({"set": ["selection_rate=0.1"], "labels": "100"}, "need a pool of"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(path, options, wrong):
