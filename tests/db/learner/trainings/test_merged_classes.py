@@ -4,6 +4,7 @@ from annotation.choices.classes import FurtherClass
 from annotation.errors import InvalidConfiguration
 from annotation.models import Label
 from annotation.projects.services.classes import add_class, merge_class, rename_class, take_back_merge
+from annotation.projects.services.configuring import configure_project
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
 from learner.pools.configuration import learned_classes, models_of_classes
@@ -116,6 +117,11 @@ def test_a_secret_block_without_running_sums_goes_on_within_its_series():
     project = open_secret(SECRET[2])
     run_block(project, 1)
     before = training_event(project)
+    # For two classes a training costs two billionths more than the series gives its blocks.
+    with pytest.raises(InvalidConfiguration, match="paid for 3 classes"):
+        merge(project)
+    project.refresh_from_db()
+    configure_project(project=project, changes={"training_epsilon": 149.9999}, actor=project.created_by)
     project = merge(project)
     after = training_event(project)
     assert (before.kind, after.kind) == ("secret_block", "secret_block")
