@@ -22,7 +22,7 @@ def test_archived_it_can_be_read_and_comes_out_paused(ask, project):
     assert (refused.status_code, refused.json()["code"]) == (422, "This project is not in the archive.")
 
 
-def test_deleting_wants_the_name_typed(ask, project):
+def test_deleting_wants_the_name_typed(ask, project, manager):
     refused = ask("POST", "deletion", {"typed": "another"})
     assert (refused.status_code, refused.json()["code"]) == (422, "Type the project's short name exactly.")
     assert ask("POST", "deletion", {}).status_code == 422
@@ -42,7 +42,7 @@ def test_deleting_wants_the_name_typed(ask, project):
     assert ask("POST", "deletion", {"typed": f" {project.slug} ", "releases": "bury"}, key="k").json() == told.json()
     deletion.delete_project(job_id=Deletion.objects.get().job_id)
     after = ask("GET", "deletion").json()
-    assert (after["erasing"], after["entries"], after["deleted_by"]) == ("done", entries, "manager")
+    assert (after["erasing"], after["entries"], after["deleted_by"]) == ("done", entries, manager.username)
     assert after["erased_at"] is not None
     for path, body in (("deletion", {"typed": project.slug}), ("archive", {"archived": True})):
         refused = ask("POST", path, body)
