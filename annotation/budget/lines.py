@@ -131,7 +131,7 @@ def _line(
         when=entry.created_at,
         what=_what(entry, uploads),
         reason=" ".join(reason for reason in reasons if reason),
-        who=entry.actor or facts["settled_by"] or _("by itself"),
+        who=entry.actor or facts["settled_by"] or _("automatic"),
         descends_from=facts["descends_from"],
         ancestor=_what(ancestor, uploads) if ancestor else "",
         epsilon=None if entry.epsilon_nano is None else nano_shown(entry.epsilon_nano),

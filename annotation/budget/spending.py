@@ -65,7 +65,7 @@ def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
     return (
         _table(account, _("Mechanism"), by_mechanism, mechanism_words),
         _table(account, _("Round or release"), by_subject, lambda name: subject_words(name, uploads)),
-        _table(account, _("Person"), spending_by_person(account), lambda name: name or _("by itself")),
+        _table(account, _("Person"), spending_by_person(account), lambda name: name or _("automatic")),
     )
 
 
@@ -76,7 +76,7 @@ def spending_amounts(account: BudgetAccount) -> Iterator[tuple[str, str, int, fl
     parts: tuple[tuple[str, list[Spending], Callable[[str], str]], ...] = (
         (_("Mechanism"), spending_by_mechanism(account), mechanism_words),
         (_("Round or release"), by_subject, lambda name: subject_words(name, uploads)),
-        (_("Person"), spending_by_person(account), lambda name: name or _("by itself")),
+        (_("Person"), spending_by_person(account), lambda name: name or _("automatic")),
     )
     for title, spendings, words in parts:
         for spent in spendings:

@@ -82,7 +82,7 @@ def test_the_tables_say_what_the_budget_went_to(project: Project, manager: User)
         ("not named", 1, "0.406", "0", 11),
         (f"Upload {dataset.name}", 1, "0.406", "0", 11),
     ]
-    assert table(project, "Person") == [("by itself", 3, "3.009", "0", 79), ("ada", 2, "0.811", "0", 21)]
+    assert table(project, "Person") == [("automatic", 3, "3.009", "0", 79), ("ada", 2, "0.811", "0", 21)]
     page = page_of(manager, project)
     assert "What it went to" in page
     assert f"Upload {dataset.name}" in page

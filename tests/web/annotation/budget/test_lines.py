@@ -83,7 +83,7 @@ def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project:
         (
             f"Private start: {screen}.",
             "",
-            "by itself",
+            "automatic",
             None,
             "reserved, not settled yet",
         ),
@@ -91,11 +91,11 @@ def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project:
         (
             f"Upload {upload.name}: {screen}.",
             "the worker died",
-            "by itself",
+            "automatic",
             None,
             "spent without an output",
         ),
-        ("Release 2: paid outputs only.", "", "by itself", 2, "free"),
+        ("Release 2: paid outputs only.", "", "automatic", 2, "free"),
         ("Round 3: 5 of 1,000 records by a noisy score.", "", "ada", None, "spent"),
         (
             "Limit: ε 100.000, δ 1.0e-6.",
