@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connections
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.urls import get_resolver, reverse
 
@@ -151,6 +152,12 @@ class Attackers:
         return any(thread.is_alive() for thread in self._threads)
 
     def _work(self) -> None:
+        try:
+            self._take_steps()
+        finally:
+            connections.close_all()
+
+    def _take_steps(self) -> None:
         while self._attacking.wait() and not self._over.is_set():
             with self._lock:
                 if not self._attacking.is_set():
