@@ -287,7 +287,8 @@ def page(made: dict[str, Any]) -> str:
         "five; of each task the names-only one has tuned the strength without privacy. CLINC 150 has 3 seeds. "
         "CLINC 2 and the digits were measured on 30 November, other tasks of two classes before their start faded. "
         "Crowds were measured on 30 November, and streams of SMS spam, MNIST, KDD, the digits and CLINC 2, 10 and 50 "
-        "on 1 December 2026. Other streams and the last table were measured from 24 to 29 November 2026, before the pick.",
+        "on 1 December 2026. Other streams and the last table were measured from 24 to 29 November 2026, before the "
+        "pick.",
         "",
         "CLINC 150 holds all intents, SLURP 60 the texts of SLURP 18.",
         "",
