@@ -267,7 +267,7 @@ def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn
     study = _found(request, slug, study_id, Scope.STUDIES_WRITE)
     amounts = {each.participant: in_cents(each.amount) for each in body.bonuses}
     if len(amounts) < len(body.bonuses):
-        raise StudyRefused(in_english("A participant stands there twice."), field="bonuses")
+        raise StudyRefused(in_english("A participant is listed twice."), field="bonuses")
     bonuses.give_bonuses(study=study, key=body.key, cents_by_name=amounts, actor=person_of(request))
 
 

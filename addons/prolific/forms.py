@@ -134,7 +134,7 @@ class BonusForm(forms.Form):
                     % {"number": number}
                 )
             if name in found:
-                raise forms.ValidationError(say_now("%(name)s stands there twice.") % {"name": name})
+                raise forms.ValidationError(say_now("%(name)s is listed twice.") % {"name": name})
             found[name] = cents
         if not 1 <= len(found) <= MOST_LINES:
             raise forms.ValidationError(say_now("Give 1 to {most:,} participants a bonus.").format(most=MOST_LINES))
